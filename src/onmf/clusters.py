@@ -2,51 +2,47 @@
 
     data  ->  prepare  ->  number of clusters  ->  fit  ->  explain, name
 
-The preparation is kept with the model: new samples go through the same steps.
+The preparation and the model are one scikit-learn pipeline, which takes data as they are.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
-from onmf.cells.matrix import batches_of, choose_matrix, embedding
 from onmf.estimators import ONMF, class_means
 from onmf.estimators.naming import as_pairs
-from onmf.explain import Explanation, Markers
+from onmf.explain import ClusterRow, Explanation, Markers, groups
 from onmf.explain.explanation import clusters_or_none
 from onmf.explain.markers import FEATURES_PER_NAME, short_names
 from onmf.explain.pairs import names_by_pairs
-from onmf.io import Source, Table
-from onmf.io.table import listing, numbered
-from onmf.io.terms import CELLS, DOCUMENTS, SAMPLES, Terms
-from onmf.losses import LOSSES
+from onmf.given import Given, stacked
+from onmf.io import Table, replace_files
+from onmf.io.table import numbered
+from onmf.io.terms import Terms
 from onmf.number import KChoice, choose_k
-from onmf.page import html
-from onmf.prepare.batches import batch_sentence
-from onmf.prepare.cleaning import Strip
-from onmf.prepare.expression import are_counts_of_events, default_steps
-from onmf.prepare.seeds import labels_by_seeds
-from onmf.prepare.steps import STEPS, WEIGHTS_OF_WORDS, Log, apply, units_after
-from onmf.prepare.texts import Words, as_texts
-from onmf.prepare.units import default_scaling
+from onmf.prepare import Log, Words, default_preparation, known_from_words
+from onmf.prepare.batches import CenterBatches, batch_sentence
+from onmf.prepare.default import STEPS
+from onmf.prepare.texts import as_texts
 from onmf.result import html_table
-from onmf.rows import matrix_of, open_rows
-from onmf.rows.placement import is_anndata
 
 Array = NDArray[Any]
-Number = int | Iterable[int] | Literal["auto"]
+Number = int | Iterable[int] | Literal["auto"] | None
+
+FEATURES_SHOWN = 5  # of each cluster in a table
 
 
 def cluster(
     data: Any,
     k: Number = "auto",
     *,
-    prepare: Literal["auto"] | Sequence[str] | None = "auto",
+    prepare: Literal["auto"] | Sequence[Any] | None = "auto",
     loss: Any = "auto",
     known: Any = None,
     batch: Any = None,
@@ -69,17 +65,17 @@ def cluster(
         list, Series or array of str.
     k : int, iterable of int or "auto", default="auto"
         Number of clusters, numbers to choose from, or "auto" for `choose_k`.
-    prepare : "auto", sequence of str or None, default="auto"
-        Names of preparation steps, such as ``["depth", "log"]``; None leaves the numbers as they
-        are. "auto": words of texts are counted; genes are scaled to the same depth and logged if
-        they are counts; features in different units get the same weight.
+    prepare : "auto", sequence of str or transformers, or None, default="auto"
+        Steps, such as ``["depth", "log"]``; None leaves the numbers as they are. "auto" is
+        `onmf.prepare.default_preparation`.
     loss : str, default="auto"
         As of `ONMF`; "auto" takes "kl" for counts of words and reads.
     known : array of shape (n_samples,) or dict, optional
         Known classes, -1, None or NaN where unknown; or words that you expect in some clusters, by
         the name of the cluster. They give starting centroids and names, nothing more.
     batch : array of shape (n_samples,) or str, optional
-        Batch of each sample, or a column of ``obs``: a note says if clusters are batches.
+        Batch of each sample, or a column of ``obs``: a note says if clusters are batches, and the
+        step "batches" of `prepare` gives features the same mean in all of them.
     describe : list of texts, DataFrame or matrix, optional
         Other features of the same samples, which describe and name the clusters of embeddings.
     like : Clusters, optional
@@ -110,37 +106,70 @@ def cluster(
     >>> found.names
     {0: 'moons, stars', 1: 'cells, genes'}
     """
-    source = Input(data, samples, features, layer)
+    given = Given.of(data, samples, features, layer)
+    batch = given.batches(batch)
     if like is None:
-        steps, X, names, loss, notes = prepared(source, prepare, loss)
+        steps, loss, notes = chosen_steps(given, prepare, loss)
+        X: Any = given.X
+        for step in steps:
+            with_batch = {"batch": batch} if isinstance(step, CenterBatches) else {}
+            X = step.fit(X, **with_batch).transform(X, **with_batch)
     else:
-        steps, X, loss, notes = like.steps, like.prepared(data), like.model.loss, []
-        names = like._features
+        steps, loss, notes = like.steps, like.onmf.loss, []
+        given = given.aligned(like.features, None)
+        X = like.prepared(given.X, batch)
+    names = feature_names(steps, given.features)
     model = ONMF(loss=loss, random_state=random_state, n_jobs=n_jobs, **onmf)
     choice = None
-    if like is not None:
-        model.set_params(init=like.model, n_clusters=None if k == "auto" else k)
-    elif isinstance(k, int | np.integer):
-        model.set_params(n_clusters=int(k))
+    if isinstance(k, int | np.integer) or (like is not None and isinstance(k, str | None)):
+        model.set_params(n_clusters=k if isinstance(k, int | np.integer) else None)
+    elif isinstance(k, str) and k != "auto":
+        raise ValueError(f"k must be a number, numbers to choose from, or 'auto', not {k!r}.")
     else:
-        if isinstance(k, str) and k != "auto":
-            raise ValueError(f"k must be a number, numbers to choose from, or 'auto', not {k!r}.")
         among = None if isinstance(k, str) else k
         choice = choose_k(model, X, among, n_jobs=n_jobs, progress=progress)
         model.set_params(n_clusters=choice.best_k)
+    if like is not None:
+        model.set_params(init=like.onmf)
     if known is not None:
-        start = class_means(labels_by_seeds(X, names, known) if isinstance(known, dict) else known)
+        known = known_from_words(X, names, known) if isinstance(known, Mapping) else known
+        start = class_means(known)
         model.set_params(init=start, n_clusters=max(int(model.n_clusters or 0), len(start.names)))
     model.fit(named(X, names))
-    if known is not None:
-        model.set_params(init="random")  # the names are kept; a file has no function
-    model.preprocessing_ = steps
-    if batch is not None:
-        own = batches_of(data, batch) if isinstance(batch, str) else [str(one) for one in batch]
-        said = batch_sentence(model.labels_, own)
-        notes += [] if said is None else [f"{said}."]
-    found = explained(model, X, names, steps, describe, source.texts)
-    return Clusters(model, source, X, names, found, choice, notes)
+    model.set_params(init="random")  # a pipeline is stored, and fitted again, without what it was
+    said = None if batch is None else batch_sentence(model.labels_, batch)
+    notes += [] if said is None else [f"{said}."]
+    found = Clusters(pipeline_of(steps, model), given, notes, choice)
+    return found._explained(X, describe)
+
+
+def chosen_steps(given: Given, prepare: Any, loss: Any) -> tuple[list[Any], Any, list[str]]:
+    """Steps that are not fitted yet, the loss, and what was decided."""
+    if isinstance(prepare, str) and prepare != "auto":
+        raise ValueError(f"prepare must be 'auto', a list of steps or None, not {prepare!r}.")
+    default = default_preparation(given.X, given.features, loss=loss)
+    if isinstance(prepare, str) and prepare == "auto":
+        return default.steps, default.loss, default.notes
+    kinds = STEPS | {CenterBatches.name: CenterBatches}
+    unknown = [own for own in prepare or () if isinstance(own, str) and own not in kinds]
+    if unknown:
+        raise ValueError(f"there is no step {unknown[0]!r}, only {', '.join(kinds)}.")
+    steps = [kinds[own]() if isinstance(own, str) else clone(own) for own in prepare or ()]
+    if given.texts is not None and not any(isinstance(step, Words) for step in steps):
+        steps = [*default.steps[:1], *steps]
+    counts = given.texts is not None and len(steps) == 1
+    return steps, ("kl" if counts else "frobenius") if loss == "auto" else loss, []
+
+
+def pipeline_of(steps: Sequence[Any], model: ONMF) -> Pipeline:
+    """The fitted steps and the fitted model."""
+    return Pipeline([*((step.name, step) for step in steps), ("onmf", model)])
+
+
+def feature_names(steps: Sequence[Any], names: list[str]) -> list[str]:
+    """The names of the features after the steps: words, where texts come in."""
+    words = next((step for step in steps if isinstance(step, Words)), None)
+    return names if words is None else list(words.vocabulary_)
 
 
 def named(X: Any, names: list[str]) -> Any:
@@ -148,155 +177,23 @@ def named(X: Any, names: list[str]) -> Any:
     return X if names == numbered(len(names)) else Table(X, [], names)
 
 
-class Input:
-    """The samples of any kind of data, and what they are called."""
-
-    def __init__(
-        self,
-        data: Any,
-        samples: Sequence[Any] | None,
-        features: Sequence[Any] | None,
-        layer: str | None,
-    ) -> None:
-        self.index, self.texts, self.terms = samples, as_texts(data), SAMPLES
-        names: Sequence[Any] | None = features
-        if self.texts is not None:
-            self.X: Any = self.texts
-            self.terms = DOCUMENTS
-            if samples is None and hasattr(data, "to_numpy"):
-                self.index = data.index  # of a Series; a list has a method of this name
-        elif is_anndata(data):
-            self.X, names = cells_of(data, layer)
-            self.terms = CELLS
-            self.index = data.obs_names if samples is None else samples
-        else:
-            if layer is not None:
-                raise ValueError("layer is for AnnData objects.")
-            opened = open_rows(data) if isinstance(data, str | Path) else None
-            self.X = data if opened is None else opened
-            if hasattr(data, "columns"):
-                names = [str(name) for name in data.columns] if features is None else features
-                self.index = data.index if samples is None else samples
-                self.X = data.to_numpy()
-            elif not hasattr(self.X, "shape"):
-                self.X = np.asarray(data)
-            elif opened is not None:
-                names = opened.names if features is None else features
-        n = len(self.X) if self.texts is not None else self.X.shape[0]
-        width = 0 if self.texts is not None else self.X.shape[1]
-        self.features = numbered(width) if names is None else [str(name) for name in names]
-        self.samples = [str(name) for name in (range(n) if self.index is None else self.index)]
-
-
-def cells_of(data: Any, layer: str | None) -> tuple[Any, list[str]]:
-    """X, a layer, ``.raw`` or an embedding of an AnnData object, and the names of its columns."""
-    if layer is not None and layer.startswith("obsm/"):
-        X = embedding(data, layer.removeprefix("obsm/"))
-        return X, numbered(X.shape[1])
-    raw = layer == "raw"
-    chosen = choose_matrix(data, None if raw else layer, raw, None, prepare=False)
-    return chosen.table.X, chosen.table.features
-
-
-def prepared(
-    source: Input, prepare: Literal["auto"] | Sequence[str] | None, loss: Any
-) -> tuple[tuple[Any, ...], Any, list[str], Any, list[str]]:
-    """Steps, the data after them, the names of their features, the loss, and what was done."""
-    if isinstance(prepare, str) and prepare != "auto":
-        raise ValueError(f"prepare must be 'auto', a list of steps or None, not {prepare!r}.")
-    names, X, chain = source.features, source.X, []
-    takes_counts = loss == "auto" or LOSSES[loss].takes_counts
-    if source.texts is not None:
-        clean = Strip.fit(source.texts)
-        words = Words.fit(clean(source.texts), 2, 0.5, "english")
-        chain, names, X = [clean, words], list(words.vocabulary), words(clean(source.texts))
-        chosen: dict[str, Any] = (
-            {} if takes_counts else {kind.name: {} for kind in WEIGHTS_OF_WORDS}
-        )
-        loss = "kl" if loss == "auto" else loss
-    elif prepare == "auto":
-        amounts = loss == "auto" or not takes_counts
-        chosen = (default_steps(X, names) or default_scaling(X)) if amounts else {}
-    else:
-        unknown = [name for name in prepare or () if name not in STEPS]
-        if unknown:
-            raise ValueError(f"there is no step {unknown[0]!r}, only {', '.join(STEPS)}.")
-        chosen = {name: {} for name in prepare or ()}
-    for name, settings in chosen.items():
-        chain.append(STEPS[name].fit(X, **settings))
-        X = X.changed(chain[-1]) if isinstance(X, Source) else chain[-1](X)
-    notes = [f"{step.sentence()}." for step in chain]
-    if loss == "auto":
-        loss = "kl" if prepare == "auto" and not chain and are_counts(X) else "frobenius"
-        notes += ["these are counts: they are clustered by loss='kl'."] if loss == "kl" else []
-    return tuple(chain), X, names, loss, notes
-
-
-def are_counts(X: Any) -> bool:
-    """Whether these are counts of words or reads, without missing values."""
-    if not (isinstance(X, np.ndarray) or sp.issparse(X)):
-        return False
-    return are_counts_of_events(X) and not np.isnan(X.sum())
-
-
-def explained(
-    model: ONMF,
-    X: Any,
-    names: list[str],
-    steps: tuple[Any, ...],
-    describe: Any,
-    texts: list[str] | None,
-) -> Explanation | None:
-    """What makes each cluster; the model gets names and the curve of probabilities."""
-    words, by, log_base = None, None, None
-    rank: Literal["mean", "presence"] = "presence" if texts is not None else "mean"
-    if steps and isinstance(steps[-1], Log):
-        log_base = 2.0
-    if describe is not None:
-        texts = as_texts(describe)
-        if texts is not None:
-            words, rank = Words.fit(texts, 2, 0.5, "english"), "presence"
-            by, names = words(texts), list(words.vocabulary)
-        else:
-            names = [str(name) for name in getattr(describe, "columns", range(describe.shape[1]))]
-            by = describe.to_numpy() if hasattr(describe, "columns") else describe
-    elif texts is not None:
-        words = next(step for step in steps if isinstance(step, Words))
-    options = {"by": by, "feature_names": names, "log_base": log_base, "rank": rank}
-    found = clusters_or_none(model, X, **options)
-    if found is None:
-        return None
-    markers = found.markers
-    if words is not None and texts is not None:
-        named = names_by_pairs(markers, found.labels, words.in_order(texts))
-    else:
-        named = short_names(markers.top(FEATURES_PER_NAME + 1))
-    if not all(map(str.isdecimal, names)):
-        pairs = zip(markers.clusters, named, strict=True)
-        model.names_found_ = as_pairs({own: name for own, name in pairs if name})
-    model.certainty_curve_ = found.calibration.array()
-    return found
-
-
 class Clusters:
     """What `onmf.cluster` found.
 
     Attributes
     ----------
-    labels : Series or ndarray of shape (n_samples,)
-        The id of the cluster of each sample, -1 for none; a Series if the data have an index.
-    names : dict of int to str
-        The name of each cluster, by id.
+    model : Pipeline or None
+        Preparation steps, then `ONMF`: takes data as they were given. None for labels of others.
+    features : list of str
+        Names of the features of the data.
     choice : KChoice or None
         The scores over the number of clusters, if it was chosen.
     notes : list of str
-        What was done to the data, and why.
-    model : ONMF
-        Fitted to the data after `steps`.
-    steps : tuple
-        The preparation; `predict` takes new data as they are.
-    terms : Terms
-        What samples, features and clusters are called.
+        What was decided about the data, and why.
+    rows : list of ClusterRow
+        What each cluster with samples is worth.
+    markers : Markers or None
+        The table of distinctive features; None for a single cluster, and after loading.
 
     Examples
     --------
@@ -312,86 +209,124 @@ class Clusters:
 
     def __init__(
         self,
-        model: ONMF,
-        source: Input,
-        X: Any,
-        features: list[str],
-        explanation: Explanation | None,
-        choice: KChoice | None,
-        notes: list[str],
+        model: Pipeline | None,
+        given: Given,
+        notes: Sequence[str] = (),
+        choice: KChoice | None = None,
     ) -> None:
-        self.model, self.choice, self.notes = model, choice, notes
-        self.explanation, self.terms, self.steps = explanation, source.terms, model.preprocessing_
-        self._source, self._X, self._features = source, X, features
+        self.model, self.choice, self.notes = model, choice, list(notes)
+        self.features, self.terms = given.features, given.terms
+        self._given, self._X = given, None
+        self.rows: list[ClusterRow] = []
+        self.tops: list[list[str]] = []
+        self.explanation: Explanation | None = None
+        self.markers: Markers | None = None
+
+    @classmethod
+    def of(cls, found: Any, X: Any, *, describe: Any = None, features: Any = None) -> Self:
+        """For a fitted `ONMF`, or for labels of others: what makes these clusters.
+
+        Parameters
+        ----------
+        found : ONMF or array of shape (n_samples,)
+            A model, or labels; -1 is no cluster.
+        X : as `data` of `cluster`, prepared already
+        describe, features : as of `cluster`
+
+        Returns
+        -------
+        Clusters
+
+        Examples
+        --------
+        >>> from onmf import Clusters
+        >>> X = [[3.0, 0.0], [2.0, 0.1], [0.0, 1.0], [0.1, 2.0]]
+        >>> Clusters.of(["a", "a", "b", "b"], X).markers.top(1)
+        [['0'], ['1']]
+        """
+        given = Given.of(X, None, features, None)
+        if isinstance(found, ONMF):
+            own = cls(pipeline_of((), found), given)
+            return own._explained(given.X, describe)
+        own = cls(None, given)
+        own._labels, own._X = np.asarray(found), given.X
+        by, names, _ = described(describe, own)
+        own.markers = groups(found, given.X if by is None else by, feature_names=names)
+        own.tops = own.markers.top(FEATURES_SHOWN)
+        return own
+
+    @property
+    def onmf(self) -> ONMF:
+        """The estimator at the end of the pipeline."""
+        if self.model is None:
+            raise ValueError("these are labels of others: there is no model.")
+        return self.model[-1]
+
+    @property
+    def steps(self) -> list[Any]:
+        """The fitted preparation steps."""
+        return [] if self.model is None else [step for _, step in self.model.steps[:-1]]
 
     @property
     def labels(self) -> Any:
-        ids = np.append(self.model.cluster_ids_, -1)[self.model.labels_]
-        return self._with_index(ids, "cluster")
-
-    def _with_index(self, values: Any, name: str) -> Any:
-        """As a Series, where the data have an index."""
-        if not hasattr(self._source.index, "get_indexer"):
-            return values
-        import pandas as pd
-
-        return pd.Series(values, self._source.index, name=name)
+        """The id of the cluster of each sample, -1 for none; a Series if the data have an index."""
+        if self.model is None:
+            return self._given.with_index(self._labels, "cluster")
+        ids = np.append(self.onmf.cluster_ids_, -1)[self.onmf.labels_]
+        return self._given.with_index(ids, "cluster")
 
     @property
     def names(self) -> dict[int, str]:
-        return self.model.cluster_names_
-
-    @property
-    def rows(self) -> list[Any]:
-        """What each cluster with samples is worth (`onmf.explain.ClusterRow`)."""
-        return [] if self.explanation is None else self.explanation.clusters()
+        """The name of each cluster, by id."""
+        if self.model is None:
+            assert self.markers is not None
+            return dict(zip(self.markers.clusters, self.markers.names, strict=True))
+        return self.onmf.cluster_names_
 
     @property
     def clusters(self) -> Any:
         """A table: size, name, distinctive features, how much is found again, a note."""
         import pandas as pd
 
-        if self.explanation is None:
+        if not self.rows:
             return pd.DataFrame({"name": self.names}).rename_axis("cluster")
-        tops = self.explanation.markers.top(5)
         table = pd.DataFrame(self.rows).set_index("cluster")
-        table.insert(2, "features", [", ".join(own) for own in tops if own][: len(table)])
+        table.insert(2, "features", [", ".join(own) for own in self.tops])
         return table
 
-    @cached_property
+    @property
     def samples(self) -> Any:
         """A table: cluster, probability, distance, and how unusual each sample is."""
         import pandas as pd
 
-        found, X = self.explanation, named(self._X, self._features)
-        sure = (self.model.labels_ >= 0) * 1.0 if found is None else found.certainty
-        far = self.model.distance(X) if found is None else found.distance
+        model, found = self.onmf, self.explanation
+        X = named(self._X, feature_names(self.steps, self.features))
+        sure = (model.labels_ >= 0) * 1.0 if found is None else found.certainty
         columns = {
             "cluster": np.asarray(self.labels),
             "probability": sure,
-            "distance": far,
-            "unusual": self.model.unusual(X),
+            "distance": model.distance(X) if found is None else found.distance,
+            "unusual": model.unusual(X),
         }
-        index = self._source.samples if self._source.index is None else self._source.index
-        return pd.DataFrame(columns, pd.Index(index, name="sample"))
-
-    @property
-    def markers(self) -> Markers | None:
-        """The table of features."""
-        return None if self.explanation is None else self.explanation.markers
+        return pd.DataFrame(columns, self._given.names_of_samples())
 
     @property
     def centers(self) -> Array:
         """The centroids (n_clusters, n_features), in the units of the data where steps have one."""
-        return np.asarray(self.model.cluster_centers_ * units_after(self.steps))
+        units = self.steps[-1].units if self.steps else 1.0
+        return np.asarray(self.onmf.cluster_centers_ * units)
 
-    def predict(self, new: Any) -> Array:
+    def predict(self, new: Any, *, batch: Any = None, missing: Any = None) -> Array:
         """The ids of the clusters of new samples, as they are: the preparation is done here.
 
         Parameters
         ----------
         new : as `data` of `cluster`
-            Columns of a DataFrame or AnnData object are matched by name.
+            Columns of a DataFrame or AnnData object are matched by name; others are not used.
+        batch : array of shape (n_samples,) or str, optional
+            As of `cluster`; without it, means of batches are not corrected.
+        missing : float, optional
+            What features have that the new samples lack, 0 or NaN; by default they are an error.
 
         Returns
         -------
@@ -404,35 +339,109 @@ class Clusters:
         >>> found.predict([[0.0, 5.0]])
         array([1])
         """
-        ids = np.append(self.model.cluster_ids_, -1)
-        return np.asarray(ids[self.model.predict(named(self.prepared(new), self._features))])
+        given = Given.of(new, None, None, self._given.layer).aligned(self.features, missing)
+        X = named(self.prepared(given.X, given.batches(batch)), self._after)
+        ids = np.append(self.onmf.cluster_ids_, -1)
+        return np.asarray(ids[self.onmf.predict(X)])
 
-    def prepared(self, new: Any) -> Any:
-        """New samples after the steps, which have the features of the fit in their order."""
-        if as_texts(new) is not None:
-            return apply(self.steps, as_texts(new))
-        have = getattr(new, "var_names", getattr(new, "columns", None))
-        wanted = self._source.features
-        if have is None:
-            return apply(self.steps, new if hasattr(new, "shape") else np.asarray(new))
-        place = {str(name): number for number, name in enumerate(have)}
-        missing = [name for name in wanted if name not in place]
-        if missing:
-            raise ValueError(f"the new samples lack {listing(map(repr, missing), len(missing))}.")
-        X = matrix_of(new) if is_anndata(new) else new.to_numpy()
-        X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
-        return apply(self.steps, X[:, [place[name] for name in wanted]])
+    @property
+    def _after(self) -> list[str]:
+        return feature_names(self.steps, self.features)
 
-    def page(self, path: str | Path, classes: Any = None, **panels: Any) -> None:
+    def prepared(self, X: Any, batch: Any = None) -> Any:
+        """Samples with the features of the data, after the steps."""
+        for step in self.steps:
+            X = step.transform(X, batch) if isinstance(step, CenterBatches) else step.transform(X)
+        return X
+
+    def update(self, new: Any, k: Number = None, **options: Any) -> "Clusters":
+        """Old and new samples clustered together, from these clusters, which keep their ids.
+
+        Parameters
+        ----------
+        new : as `data` of `cluster`
+        k : int, iterable of int or "auto", optional
+            As of `cluster`, never fewer than there are; None keeps the number.
+        **options
+            Further parameters of `cluster`.
+
+        Returns
+        -------
+        Clusters
+            Of all samples; of the new ones alone, if the old ones are not in memory.
+
+        Examples
+        --------
+        >>> import onmf
+        >>> from onmf.datasets import make_rays
+        >>> X, _ = make_rays(200, 30, 3, random_state=0)
+        >>> onmf.cluster(X[:150], 3).update(X[150:])
+        Clusters(200 samples in 3 clusters)
+        """
+        given = Given.of(new, None, None, self._given.layer).aligned(self.features, None)
+        if self._given.X is None:  # what was loaded knows its clusters, not its samples
+            model = clone_fitted(self.onmf)
+            X = self.prepared(given.X)
+            model.partial_fit(named(X, self._after))
+            found = Clusters(pipeline_of(self.steps, model), given, self.notes)
+            return found._explained(X, None)
+        both = stacked(self._given, given)
+        n = len(self.onmf.cluster_centers_)
+        if k == "auto":
+            choice = choose_k(self.onmf, self.prepared(both.X), range(max(n, 2), 2 * n + 3))
+            k = choice.best_k
+        return cluster(both, n if k is None else k, like=self, **options)
+
+    def rename(self, names: Mapping[int, str]) -> Self:
+        """Give clusters names, by id."""
+        self.onmf.rename(names)
+        return self._explained(self._X, None) if self._X is not None else self
+
+    def merge(self, clusters: Iterable[int]) -> Self:
+        """Make one cluster of several; no other sample moves."""
+        self.onmf.merge(clusters)
+        return self._explained(self._X, None) if self._X is not None else self
+
+    def split(self, cluster: int, n_clusters: int | Literal["auto"] = 2) -> Self:
+        """Cut a cluster into parts by a fit to its samples, which must be in memory."""
+        if self._X is None:
+            raise ValueError("a cluster is split by its samples, and a loaded result has none.")
+        self.onmf.split(cluster, named(self._X, self._after), n_clusters=n_clusters)
+        return self._explained(self._X, None)
+
+    def tree(self, max_depth: int = 3) -> Any:
+        """Clusters of clusters, where there is evidence for them (`onmf.tree.Tree`)."""
+        from onmf.tree import build_tree
+
+        return build_tree(self.onmf, self._X, feature_names=self._after, max_depth=max_depth)
+
+    def annotate(self, adata: Any, key_added: str = "onmf") -> None:
+        """Write the clusters into an AnnData object, where scanpy's users expect them.
+
+        Parameters
+        ----------
+        adata : AnnData
+            That was clustered, or one with the same observations.
+        key_added : str, default="onmf"
+            Name of the columns of ``obs``, and of the entries of ``obsm``, ``varm`` and ``uns``.
+        """
+        from onmf.cells import write_clusters
+
+        write_clusters(self, adata, key_added)
+
+    def page(self, path: str | Path, *, time: Any = None, images: Any = None, classes: Any = None
+             ) -> None:  # fmt: skip
         """Write the page: one HTML file that needs no network, to look at in a browser.
 
         Parameters
         ----------
         path : str or Path
+        time : array of shape (n_samples,), optional
+            When each sample was: adds sizes and words of the clusters over time.
+        images : pair of int, or three, optional
+            Height and width, and 3 for colours, of samples that are images.
         classes : array of shape (n_samples,), optional
             Known classes: adds the confusion table and the scores.
-        **panels
-            `images`, `times` and `periods`, as of `onmf.page.html`.
 
         Examples
         --------
@@ -442,27 +451,96 @@ class Clusters:
         >>> path.read_text(encoding="utf-8")[:15]
         '<!doctype html>'
         """
-        from onmf.io import replace_files
+        from onmf.page import html
 
-        source, path = self._source, Path(path)
+        given, path = self._given, Path(path)
         told = html(
-            self.model, self._X, samples=source.samples, features=self._features,
-            truth=classes, texts=source.texts, explanation=self.explanation, choice=self.choice,
-            terms=self.terms, **panels,
+            self.onmf, self._X, samples=given.names_of_samples(), features=self._after,
+            texts=given.texts, explanation=self.explanation, choice=self.choice,
+            terms=self.terms, truth=classes, images=images,
         )  # fmt: skip
         replace_files(path.parent, {path.name: told})
 
-    def save(self, path: str | Path) -> None:
-        """Write the model with its preparation into one file, which `onmf.load` reads."""
-        self.model.save(path)
+    def save(self, path: str | Path, *, samples: bool = True) -> None:
+        """Write the preparation, the model and what was found into one file, without pickle.
+
+        Parameters
+        ----------
+        path : str or Path
+        samples : bool, default=True
+            Whether the labels are kept; a model that saw a stream then keeps its rows, too.
+        """
+        from onmf.estimators.storage import found_bytes
+
+        path = Path(path)
+        replace_files(path.parent, {path.name: found_bytes(self, samples)})
+
+    def summary(self) -> str:
+        """A few lines for a terminal: the clusters, their sizes, names and features."""
+        terms: Terms = self.terms
+        lines = [repr(self)]
+        for row, top in zip(self.rows, self.tops, strict=True):
+            note = f" ({row.note})" if row.note else ""
+            lines.append(f"{row.cluster:4} {row.samples:8,}  {', '.join(top)}{note}")
+        return "\n".join([*lines, *map(terms.say, self.notes)])
+
+    def _explained(self, X: Any, describe: Any) -> Self:
+        """With what makes each cluster; the model gets names and the curve of probabilities."""
+        self._X, model = X, self.onmf
+        by, names, words = described(describe, self)
+        log_base = 2.0 if self.steps and isinstance(self.steps[-1], Log) else None
+        rank: Literal["mean", "presence"] = "mean" if words is None else "presence"
+        options = {"by": by, "feature_names": names, "log_base": log_base, "rank": rank}
+        found = clusters_or_none(model, X, **options)
+        if found is None:
+            return self
+        texts = self._given.texts if describe is None else as_texts(describe)
+        if words is not None and texts is not None:
+            pairs = names_by_pairs(found.markers, found.labels, words.in_order(texts))
+        else:
+            pairs = short_names(found.markers.top(FEATURES_PER_NAME + 1))
+        if not all(map(str.isdecimal, names)):
+            own = zip(found.markers.clusters, pairs, strict=True)
+            model.names_found_ = as_pairs({number: name for number, name in own if name})
+        model.certainty_curve_ = found.calibration.array()
+        self.explanation, self.rows = found, found.clusters()
+        self.markers = found.markers.renamed(model.cluster_names_)
+        place = {own: number for number, own in enumerate(self.markers.clusters)}
+        tops = self.markers.top(FEATURES_SHOWN)
+        self.tops = [tops[place[row.cluster]] for row in self.rows]
+        return self
 
     def __repr__(self) -> str:
-        n, k = len(self.model.labels_), len(self.model.cluster_centers_)
-        terms: Terms = self.terms
-        return f"Clusters({n} {terms.samples} in {k} {terms.clusters})"
+        n, k = len(np.asarray(self.labels)), len(self.names)
+        return f"Clusters({n} {self.terms.samples} in {k} {self.terms.clusters})"
 
     def _repr_html_(self) -> str:
         """A table in a notebook: size, name and distinctive features of each cluster."""
-        if self.explanation is None:
-            return html_table(("cluster",), [(repr(self),)])
-        return self.explanation._repr_html_()
+        rows = (
+            (row.cluster, row.name, row.samples, f"{row.found_again:.0%}", ", ".join(top), row.note)
+            for row, top in zip(self.rows, self.tops, strict=True)
+        )
+        header = ("cluster", "name", self.terms.samples, "found again", "features", "note")
+        return html_table(header, list(rows), repr(self))
+
+
+def described(describe: Any, found: Clusters) -> tuple[Any, list[str], Words | None]:
+    """Other features that describe the samples, their names, and the words they are."""
+    if describe is None:
+        words = next((step for step in found.steps if isinstance(step, Words)), None)
+        return None, feature_names(found.steps, found.features), words
+    texts = as_texts(describe)
+    if texts is not None:
+        words = Words().fit(texts)
+        return words.transform(texts), list(words.vocabulary_), words
+    if hasattr(describe, "columns"):
+        return describe.to_numpy(), [str(name) for name in describe.columns], None
+    X = sp.csr_array(describe) if sp.issparse(describe) else np.asarray(describe)
+    return X, numbered(X.shape[1]), None
+
+
+def clone_fitted(model: ONMF) -> ONMF:
+    """A copy that can go on by itself."""
+    again = clone(model)
+    again.__dict__.update(vars(model))
+    return again

@@ -1,34 +1,21 @@
-"""Preparation of data before clustering.
+"""What raw data need before clustering: scikit-learn transformers, and which of them by default."""
 
-Steps that are stored with a model (`steps`, `texts`), and scikit-learn transformers for counts
-(`transformers`).
-"""
-
-from onmf.prepare.batches import center_batches
-from onmf.prepare.cleaning import Strip
-from onmf.prepare.seeds import labels_by_seeds
-from onmf.prepare.steps import Depth, Log, Rescale, Tfidf, Unit, Variable, apply
-from onmf.prepare.texts import Words, word_counts
-from onmf.prepare.transformers import (
-    log_expression,
-    tfidf,
-    used_features,
-)
+from onmf.prepare.batches import CenterBatches
+from onmf.prepare.default import Preparation, default_preparation
+from onmf.prepare.known import known_from_words
+from onmf.prepare.steps import Depth, Log, Rescale, Tfidf, Unit, Variable
+from onmf.prepare.texts import Words
 
 __all__ = [
+    "CenterBatches",
     "Depth",
     "Log",
+    "Preparation",
     "Rescale",
-    "Strip",
     "Tfidf",
     "Unit",
     "Variable",
     "Words",
-    "apply",
-    "center_batches",
-    "labels_by_seeds",
-    "log_expression",
-    "tfidf",
-    "used_features",
-    "word_counts",
+    "default_preparation",
+    "known_from_words",
 ]

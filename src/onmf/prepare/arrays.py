@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from numpy.typing import NDArray
+
 from onmf.io import Source
-from onmf.io.cells import to_count
-from onmf.io.table import Array
+
+Array = NDArray[Any]
 
 
 def sample_totals(X: Any) -> Array:
@@ -103,28 +105,12 @@ def non_negative(X: Any, what: str) -> Any:
     return X
 
 
-def finite(X: Any, what: str) -> Any:
-    """X, unless it has negative or infinite entries; NaN is allowed."""
-    values = X.data if sp.issparse(X) else np.asarray(X)
-    if not np.isfinite(values.sum()) and np.isinf(values).any():
-        raise ValueError(f"Infinity in data: {what} needs finite numbers.")
-    return non_negative(X, what)
-
-
 def complete(X: Any, what: str) -> Any:
-    """X, unless it has negative, infinite or missing entries."""
+    """X, unless it has negative or missing entries."""
     values = X.data if sp.issparse(X) else np.asarray(X)
     if values.dtype.kind == "f" and np.isnan(values).any():
         raise ValueError(
             f"Missing values in data: {what} needs every entry of a sample. Fill them, or leave "
             "the step out."
         )
-    return finite(X, what)
-
-
-def feature_count(word: str) -> int:
-    """A number of features above zero, or zero for `all`."""
-    count = 0 if word == "all" else to_count(word)
-    if count < (word != "all"):
-        raise ValueError(f"{word} is not a number of features.")
-    return count
+    return non_negative(X, what)

@@ -1,48 +1,85 @@
-"""What a step of preparation is, and how the command offers it."""
+"""What every preparation step is: a scikit-learn transformer that rows on disk go through as well.
 
-from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, Self
+    fit(X)         learns from the samples, in one or two readings
+    transform(X)   the samples after the step; rows on disk are changed when they are read
 
+A step keeps missing values, the container and single precision, and knows the names of features.
+"""
 
-class StepOption(NamedTuple):
-    """An option of the command that chooses a step, or sets a parameter of its `fit`.
+from typing import Any, ClassVar, Self
 
-    flag : "--min-df".
-    help : one sentence.
-    parameter : of `fit`; empty for an option that only chooses the step.
-    value : of the parameter, for an option without a word after it.
-    parse : from the word after the option to a value; ValueError if it is wrong.
-    default : that word, if the option is not given.
-    metavar : the word in `--help`.
-    choices : words of an option that may be repeated, instead of `parse`.
-    """
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-    flag: str
-    help: str
-    parameter: str = ""
-    value: Any = True
-    parse: Callable[[str], Any] | None = None
-    default: str | None = None
-    metavar: str | None = None
-    choices: tuple[str, ...] = ()
+from onmf.io import Source
+from onmf.rows import is_dask, matrix_of
 
 
-class Step:
-    """What a step has; a step is a frozen dataclass whose fields `fit` learns from data."""
+class Step(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """A step has `_learn(X)`, which sets fitted attributes, and `_change(X)`."""
 
     name: ClassVar[str]
     of_texts: ClassVar[bool] = False  # whether it is applied to texts instead of numbers
-    loss: ClassVar[str] = "frobenius"  # that suits the data after this step
-    options: ClassVar[tuple[StepOption, ...]]
-    said: ClassVar[str] = "texts were turned into counts of words"  # with fields of the step
+    said: ClassVar[str]  # what was done, with fields of the step
 
-    @classmethod
-    def fit(cls, X: Any) -> Self:
-        """The step for these data; more parameters are those of `options`."""
-        return cls()
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from samples.
 
-    def __call__(self, X: Any) -> Any:
-        """The data after this step."""
+        Parameters
+        ----------
+        X : array, sparse matrix, DataFrame, AnnData or rows on disk of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._learn(self._checked(X, reset=True))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The samples after the step.
+
+        Parameters
+        ----------
+        X : as for `fit`
+
+        Returns
+        -------
+        array or csr_array; rows on disk stay on disk, rows on Dask on their workers
+        """
+        check_is_fitted(self, "n_features_in_")
+        X = self._checked(X, reset=False)
+        if isinstance(X, Source):
+            return X.changed(self._change)
+        return X.map_blocks(self._change) if is_dask(X) else self._change(X)
+
+    def _checked(self, X: Any, reset: bool) -> Any:
+        """Numbers with as many features as before; names of features are kept or compared."""
+        if isinstance(X, Source) or is_dask(X):
+            if reset:
+                self.n_features_in_ = X.shape[1]
+            elif X.shape[1] != self.n_features_in_:
+                raise ValueError(
+                    f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                    f"{self.n_features_in_} features as input."
+                )
+            return X
+        if hasattr(X, "var_names"):  # AnnData
+            names = np.array([str(name) for name in X.var_names], object)
+            X = matrix_of(X)
+            if reset:
+                self.feature_names_in_, self.n_features_in_ = names, len(names)
+            X = validate_data(self, X, reset=False, **CHECKS) if not reset else X
+        X = validate_data(self, X, reset=reset and "feature_names_in_" not in vars(self), **CHECKS)
+        return sp.csr_array(X) if sp.issparse(X) else X
+
+    def _learn(self, X: Any) -> None:
+        """Nothing, unless a step says otherwise."""
+
+    def _change(self, X: Any) -> Any:
         raise NotImplementedError
 
     def sentence(self) -> str:
@@ -54,5 +91,17 @@ class Step:
         """What its output is multiplied by to be in the units of its input, by feature."""
         return 1.0
 
-    def check(self, n_features: int) -> None:
-        """ValueError if the step cannot precede a model with so many features."""
+    def check(self) -> None:
+        """ValueError if what was read from a file cannot have been learnt."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
+        return tags
+
+
+CHECKS: dict[str, Any] = {
+    "accept_sparse": "csr",
+    "dtype": [np.float64, np.float32],
+    "ensure_all_finite": "allow-nan",
+}

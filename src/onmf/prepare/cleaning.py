@@ -5,12 +5,7 @@ Each function reads a text once, so that no text, however it is made, takes long
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from html import unescape
-from typing import Self
-
-from onmf.prepare.base import Step, StepOption
-
 MARKUP = re.compile(r"<!--|-->|<![A-Za-z][^<>]*>|<(/?)([A-Za-z][\w:-]*)(?:\s[^<>]*)?/?>")
 HIDDEN = ("script", "style")  # elements whose content a browser does not show
 DEEPEST_ESCAPE = 3  # "&amp;amp;lt;" is a "<" that three programs escaped
@@ -71,58 +66,13 @@ CLEANERS: dict[str, Callable[[str], str]] = {  # in this order: a page may conta
     "mail": without_headers,
     "links": without_links,
 }
-REMOVED = {"html": "HTML", "mail": "mail headers", "links": "addresses"}  # in words
 
 
-@dataclass(frozen=True)
-class Strip(Step):
-    """Texts without what is not text: HTML, the headers of mails, addresses of pages and mail.
-
-    Examples
-    --------
-    >>> from onmf.prepare import Strip
-    >>> Strip(("html", "mail"))(["From: me\\nTo: you\\n\\nfish &amp; <b>chips</b>"])
-    ['fish & chips']
-    """
-
-    kinds: tuple[str, ...]
-    name = "strip"
-    of_texts = True
-    options = (
-        StepOption("--strip", "Remove html (tags, entities), mail (headers) or links (addresses of "
-                   "pages and mail boxes). Default: all three.", "strip",
-                   choices=(*CLEANERS, "none")),
-    )  # fmt: skip
-
-    @classmethod
-    def fit(cls, texts: Sequence[str], strip: Sequence[str] = tuple(CLEANERS)) -> Self:
-        """All kinds, those named, or "none"."""
-        return cls(tuple(kind for kind in CLEANERS if kind in (strip or CLEANERS)))
-
-    def __call__(self, X: Sequence[str]) -> list[str]:
-        return self.clean(X)[0]
-
-    def clean(self, texts: Sequence[str]) -> tuple[list[str], dict[str, int]]:
-        """The cleaned texts, and from how many of them each kind was removed.
-
-        Parameters
-        ----------
-        texts : sequence of str
-        """
-        changed = {}
-        for kind in self.kinds_in_order():
+def cleaned(texts: Sequence[str], kinds: Sequence[str]) -> tuple[list[str], dict[str, int]]:
+    """Texts without these kinds of what is no text, and from how many of them each was removed."""
+    changed = {}
+    for kind in CLEANERS:  # HTML first: a page may contain a mail
+        if kind in kinds:
             before, texts = texts, [CLEANERS[kind](text) for text in texts]
             changed[kind] = sum(a != b for a, b in zip(before, texts, strict=True))
-        return [text.strip() for text in texts], changed
-
-    def sentence(self) -> str:
-        kinds = self.kinds_in_order()
-        return f"{' and '.join(REMOVED[kind] for kind in kinds)} were removed" if kinds else ""
-
-    def kinds_in_order(self) -> list[str]:
-        """HTML first: a page may contain a mail."""
-        return [kind for kind in CLEANERS if kind in self.kinds]
-
-    def check(self, n_features: int) -> None:
-        if not isinstance(self.kinds, tuple) or not {*self.kinds} <= CLEANERS.keys():
-            raise ValueError(f"its kinds are not among {', '.join(CLEANERS)}.")
+    return [text.strip() for text in texts], changed

@@ -1,5 +1,8 @@
 """Frequent words by language, which distinguish no topics."""
 
+import re
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
@@ -31,6 +34,7 @@ STOP_WORDS = {
 # What a contraction leaves, as "don" of "don't"; without "won", which is a word of its own.
 CONTRACTIONS = """ain aren couldn didn doesn don hadn hasn haven isn ll mightn mustn needn shan
     shouldn ve wasn weren wouldn"""
+FREQUENT_WORDS = 0.1  # share of stop words in texts of their language: .2 to .5
 LANGUAGES = ("english", *STOP_WORDS)
 
 
@@ -47,3 +51,15 @@ def stop_words_of(name: str) -> tuple[str, ...]:
             f"there is no file {name!r}."
         )
     return tuple(Path(name).read_text(encoding="utf-8-sig").lower().split())
+
+
+def language_of(texts: Sequence[str]) -> str:
+    """The language whose frequent words are most frequent in some of the texts; else English."""
+    some = " ".join(text[:500] for text in texts[:200]).lower()
+    found = Counter(re.findall(r"[^\W\d_]+", some))
+    share = {
+        name: sum(found[word] for word in stop_words_of(name)) / max(found.total(), 1)
+        for name in LANGUAGES
+    }
+    best = max(share, key=lambda name: share[name])
+    return best if share[best] > FREQUENT_WORDS else "english"

@@ -1,32 +1,231 @@
-"""Steps of texts: remove what is not text, and count words.
-
-strip  texts without mail headers and tags        words  counts of the words of a vocabulary
-"""
+"""Texts to counts of words: cleaned, counted by scikit-learn's CountVectorizer."""
 
 import re
 import signal
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from threading import current_thread, main_thread
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.utils.validation import check_is_fitted
 
-from onmf.io.cells import to_count, to_number
-from onmf.prepare.base import Step, StepOption
-from onmf.prepare.cleaning import CLEANERS, Strip
-from onmf.prepare.stop_words import LANGUAGES, stop_words_of
+from onmf.prepare.arrays import Array
+from onmf.prepare.cleaning import CLEANERS, cleaned
+from onmf.prepare.stop_words import language_of, stop_words_of
 
 # Two or more letters or digits, at least one letter; an underscore is no part of a word.
 WORD = r"(?u)(?<![^\W_])(?=\d*[^\W\d_])[^\W_]{2,}"
 PAIRS = r"(?u)(?=(\w\w))"  # overlapping pairs of characters, for scripts without spaces
+NO_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 LONGEST_NGRAM = 10  # words
 MIN_SECONDS, MIN_SPEED = 30.0, 1e5  # for a pattern: at least, and characters a second (1e7 usually)
 LONGEST_PATTERN = 1000  # characters; a stored pattern is compiled
+REMOVED = {"html": "HTML", "mail": "mail headers", "links": "addresses"}  # in words
+
+
+class Words(TransformerMixin, BaseEstimator):
+    """Texts to counts of the words of a vocabulary, without HTML, mail headers and addresses.
+
+    A word is what matches `pattern`; a feature is one word, or a sequence of `ngrams` words.
+
+    Parameters
+    ----------
+    stop_words : str or sequence of str, default="auto"
+        Words to leave out: those of the language that the texts are in, a language, a file with one
+        word per line, "none", or a list.
+    min_df : int or float, default=2
+        Leave out words of fewer texts, or of a smaller share of them.
+    max_df : float, default=0.5
+        Leave out words of a larger share of the texts.
+    ngrams : tuple of two int, default=(1, 1)
+        Fewest and most words that make one feature.
+    pattern : str, default="auto"
+        Regular expression of a word; "auto" is two or more letters or digits, one of them a letter,
+        and pairs of characters for scripts without spaces.
+    strip : sequence of {"html", "mail", "links"}, default=all of them
+        What is removed from a text first.
+
+    Attributes
+    ----------
+    vocabulary_ : tuple of str
+    pattern_ : str
+    left_out_ : tuple of str
+        The stop words; empty where a feature is one word, for they are not in the vocabulary.
+    changed_ : dict of str to int
+        From how many texts of the fit each kind was removed.
+
+    Examples
+    --------
+    >>> from onmf.prepare import Words
+    >>> texts = ["moons, stars", "<b>stars</b> &amp; moons", "genes in cells", "genes; cells"]
+    >>> words = Words().fit(texts)
+    >>> words.vocabulary_
+    ('cells', 'genes', 'moons', 'stars')
+    >>> words.transform(["moons of moons"]).toarray()
+    array([[0., 0., 2., 0.]])
+    """
+
+    name = "words"
+    of_texts = True
+    units = 1.0
+
+    def __init__(
+        self,
+        stop_words: str | Sequence[str] = "auto",
+        min_df: int | float = 2,
+        max_df: float = 0.5,
+        ngrams: tuple[int, int] = (1, 1),
+        pattern: str = "auto",
+        strip: Sequence[str] = tuple(CLEANERS),
+    ) -> None:
+        self.stop_words = stop_words
+        self.min_df = min_df
+        self.max_df = max_df
+        self.ngrams = ngrams
+        self.pattern = pattern
+        self.strip = strip
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the vocabulary of texts.
+
+        Parameters
+        ----------
+        X : list, array or Series of str; None and NaN are empty texts
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        texts, self.changed_ = self._cleaned(X)
+        self.pattern_ = self.pattern
+        if self.pattern == "auto":
+            some = "".join(text[:500] for text in texts[:200])
+            self.pattern_ = PAIRS if 3 * len(NO_SPACES.findall(some)) > len(some) else WORD
+        chosen = self.stop_words
+        if isinstance(chosen, str):
+            chosen = stop_words_of(language_of(texts) if chosen == "auto" else chosen)
+        counter = CountVectorizer(
+            min_df=self.min_df, max_df=self.max_df, stop_words=list(chosen) or None,
+            ngram_range=tuple(self.ngrams), token_pattern=self.pattern_,
+        )  # fmt: skip
+        try:
+            with warnings.catch_warnings():  # some stop words may never match the pattern
+                warnings.filterwarnings("ignore", "Your stop_words may be inconsistent")
+                counter.fit(texts)
+        except re.error as error:
+            raise ValueError(f"the token pattern {self.pattern_!r} is invalid: {error}.") from error
+        except ValueError as error:
+            least = f"{self.min_df:.0%}" if isinstance(self.min_df, float) else self.min_df
+            raise ValueError(
+                f"no word is in at least {least} and at most {self.max_df:.0%} of the {len(texts)} "
+                "documents: lower min_df, raise max_df, or use more documents."
+            ) from error
+        self.vocabulary_ = tuple(counter.get_feature_names_out().tolist())
+        self.left_out_ = tuple(chosen) if self.ngrams[1] > 1 else ()
+        return self
+
+    def transform(self, X: Any) -> sp.csr_array:
+        """The counts of texts.
+
+        Parameters
+        ----------
+        X : as for `fit`
+
+        Returns
+        -------
+        csr_array of shape (n_texts, n_words)
+        """
+        check_is_fitted(self)
+        texts, _ = self._cleaned(X)
+        counter = CountVectorizer(
+            vocabulary=self.vocabulary_, dtype=np.float64, ngram_range=tuple(self.ngrams),
+            token_pattern=self.pattern_, stop_words=list(self.left_out_) or None,
+        )  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Your stop_words may be inconsistent")
+            with time_limit(MIN_SECONDS + sum(map(len, texts)) / MIN_SPEED, self.pattern_):
+                return sp.csr_array(counter.transform(texts))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """The words.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        return np.array(self.vocabulary_, object)
+
+    def in_order(self, X: Any) -> Iterator[list[str]]:
+        """All words of each text, one after the other; none if a word is a pair of characters.
+
+        Parameters
+        ----------
+        X : as for `fit`
+
+        Yields
+        ------
+        list of str
+        """
+        find = re.compile(self.pattern_).findall
+        for text in self._cleaned(X)[0]:
+            with time_limit(MIN_SECONDS + len(text) / MIN_SPEED, self.pattern_):
+                yield [] if self.pattern_ == PAIRS else find(text.lower())
+
+    def _cleaned(self, X: Any) -> tuple[list[str], dict[str, int]]:
+        texts = as_texts(X)
+        if texts is None:
+            raise ValueError("Words takes texts: a list, array or Series of str.")
+        return cleaned(texts, self.strip)
+
+    def sentence(self) -> str:
+        """What was done, for the methods of a paper."""
+        removed = [REMOVED[kind] for kind, count in self.changed_.items() if count]
+        gone = f"{' and '.join(removed)} were removed, and " if removed else ""
+        return f"{gone}texts were turned into counts of {len(self.vocabulary_)} words"
+
+    def check(self) -> None:
+        """ValueError if what was read from a file cannot have been learnt."""
+        words = self.vocabulary_
+        if not are_words(words) or not words or len(words) != len(set(words)):
+            raise ValueError("its vocabulary is not one of different words.")
+        if not are_words(self.left_out_):
+            raise ValueError("its stop words are not words.")
+        match tuple(self.ngrams):
+            case (int(fewest), int(most)) if 1 <= fewest <= most <= LONGEST_NGRAM:
+                pass
+            case _:
+                raise ValueError("its ngrams are not two numbers of words.")
+        if not {*self.strip} <= CLEANERS.keys():
+            raise ValueError(f"its kinds are not among {', '.join(CLEANERS)}.")
+        if not isinstance(self.pattern_, str) or len(self.pattern_) > LONGEST_PATTERN:
+            raise ValueError("its pattern is not text, or is too long.")
+        re.compile(self.pattern_)
+
+
+def as_texts(X: Any) -> list[str] | None:
+    """A list, array or Series of texts as a list, "" for what is missing; None for other data."""
+    if isinstance(X, str) or not hasattr(X, "__len__") or len(getattr(X, "shape", (1,))) != 1:
+        return None
+    given: list[Any] = X.tolist() if hasattr(X, "tolist") else list(X)
+    missing = [text is None or text != text for text in given if not isinstance(text, str)]
+    if not given or len(missing) == len(given) or not all(missing):
+        return None
+    return [text if isinstance(text, str) else "" for text in given]
+
+
+def are_words(words: Any) -> bool:
+    return isinstance(words, tuple) and all(isinstance(word, str) for word in words)
 
 
 @contextmanager
@@ -53,207 +252,3 @@ def time_limit(seconds: float, pattern: str) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-def as_texts(X: Any) -> list[str] | None:
-    """A list, array or Series of texts as a list, "" for what is missing; None for other data."""
-    if isinstance(X, str) or not hasattr(X, "__len__") or len(getattr(X, "shape", (1,))) != 1:
-        return None
-    given: list[Any] = X.tolist() if hasattr(X, "tolist") else list(X)
-    missing = [text is None or text != text for text in given if not isinstance(text, str)]
-    if not given or len(missing) == len(given) or not all(missing):
-        return None
-    return [text if isinstance(text, str) else "" for text in given]
-
-
-def document_count(word: str) -> int | float:
-    """A number of documents, or a share of them below or at 1.0."""
-    count = to_number(word) if "." in word else to_count(word)
-    if not 0 < count or (isinstance(count, float) and count > 1):
-        raise ValueError
-    return count
-
-
-def document_share(word: str) -> float:
-    """A share of the documents, from 0 to 1."""
-    share = to_number(word)
-    if not 0 <= share <= 1:
-        raise ValueError
-    return share
-
-
-def ngram_range(word: str) -> tuple[int, int]:
-    """Smallest and largest number of words in a feature: "1:2"."""
-    low, high = map(to_count, word.split(":"))
-    if not 1 <= low <= high <= LONGEST_NGRAM:
-        raise ValueError
-    return low, high
-
-
-@dataclass(frozen=True)
-class Words(Step):
-    """Texts to counts of the words of a vocabulary: scikit-learn's CountVectorizer.
-
-    A word is what matches `pattern`; a feature is one word, or a sequence of `ngrams` words, from
-    which the `stop_words` are left out.
-
-    Examples
-    --------
-    >>> from onmf.prepare import Words
-    >>> Words(("moons", "stars"))(["moons of moons"]).toarray()
-    array([[2., 0.]])
-    """
-
-    vocabulary: tuple[str, ...]
-    ngrams: tuple[int, int] = (1, 1)
-    pattern: str = WORD
-    stop_words: tuple[str, ...] = ()  # only stored if features have several words
-    name = "words"
-    of_texts = True
-    loss = "kl"
-    options = (
-        StepOption("--stop-words", f"Words to leave out; LANG is {', '.join(LANGUAGES)}.",
-                   "stop_words", parse=str, default="english", metavar="LANG|FILE|none"),
-        StepOption("--ngrams", "Number of words that make one feature, from LOW to HIGH.", "ngrams",
-                   parse=ngram_range, default="1:1", metavar="LOW:HIGH"),
-        StepOption("--token-pattern", "Regular expression of a word.", "pattern", parse=str,
-                   default=WORD, metavar="PATTERN"),
-        StepOption("--characters", "Count pairs of characters, for scripts without spaces.",
-                   "pattern", PAIRS),
-        StepOption("--min-df", "Leave out words of fewer documents, or of a smaller share.",
-                   "min_df", parse=document_count, default="2", metavar="N|SHARE"),
-        StepOption("--max-df", "Leave out words of a larger share of the documents.", "max_df",
-                   parse=document_share, default="0.5", metavar="SHARE"),
-    )  # fmt: skip
-
-    @classmethod
-    def fit(
-        cls,
-        texts: Sequence[str],
-        min_df: int | float = 1,
-        max_df: float = 1.0,
-        stop_words: str | Sequence[str] = (),
-        ngrams: tuple[int, int] = (1, 1),
-        pattern: str = WORD,
-    ) -> Self:
-        """The words of at least `min_df` texts (a number or a share) and of at most `max_df`.
-
-        `stop_words` are left out: a list, a language, a file with one word per line, or "none".
-        """
-        if isinstance(stop_words, str):
-            stop_words = stop_words_of(stop_words)
-        counter = CountVectorizer(
-            min_df=min_df, max_df=max_df, stop_words=list(stop_words) or None, ngram_range=ngrams,
-            token_pattern=pattern,
-        )  # fmt: skip
-        try:
-            with warnings.catch_warnings():  # some stop words may never match the pattern
-                warnings.filterwarnings("ignore", "Your stop_words may be inconsistent")
-                counter.fit(texts)
-        except re.error as error:
-            raise ValueError(f"the token pattern {pattern!r} is invalid: {error}.") from error
-        except ValueError as error:
-            least = f"{min_df:.0%}" if isinstance(min_df, float) else min_df
-            raise ValueError(
-                f"no word is in at least {least} and at most {max_df:.0%} of the {len(texts)} "
-                "documents: lower min_df, raise max_df, or use more documents."
-            ) from error
-        between = tuple(stop_words) if ngrams[1] > 1 else ()
-        return cls(tuple(counter.get_feature_names_out().tolist()), ngrams, pattern, between)
-
-    def __call__(self, X: Sequence[str]) -> sp.csr_array:
-        counter = CountVectorizer(
-            vocabulary=self.vocabulary, dtype=np.float64, ngram_range=self.ngrams,
-            token_pattern=self.pattern, stop_words=list(self.stop_words) or None,
-        )  # fmt: skip
-        with warnings.catch_warnings():  # some stop words may never match the pattern
-            warnings.filterwarnings("ignore", "Your stop_words may be inconsistent")
-            with time_limit(MIN_SECONDS + sum(map(len, X)) / MIN_SPEED, self.pattern):
-                return sp.csr_array(counter.transform(X))
-
-    def in_order(self, texts: Sequence[str]) -> Iterator[list[str]]:
-        """All words of each text, one after the other; none if a word is a pair of characters."""
-        find = re.compile(self.pattern).findall
-        for text in texts:
-            with time_limit(MIN_SECONDS + len(text) / MIN_SPEED, self.pattern):
-                yield [] if self.pattern == PAIRS else find(text.lower())
-
-    def check(self, n_features: int) -> None:
-        words = self.vocabulary
-        if not _are_words(words) or not len(words) == len(set(words)) == n_features:
-            raise ValueError(f"its vocabulary is not one of {n_features} words.")
-        if not _are_words(self.stop_words):
-            raise ValueError("its stop words are not words.")
-        match self.ngrams:
-            case (int(fewest), int(most)) if 1 <= fewest <= most <= LONGEST_NGRAM:
-                pass
-            case _:
-                raise ValueError("its ngrams are not two numbers of words.")
-        if not isinstance(self.pattern, str) or len(self.pattern) > LONGEST_PATTERN:
-            raise ValueError("its pattern is not text, or is too long.")
-        re.compile(self.pattern)
-
-
-def _are_words(words: Any) -> bool:
-    return isinstance(words, tuple) and all(isinstance(word, str) for word in words)
-
-
-def word_counts(
-    *,
-    stop_words: str | Sequence[str] = "english",
-    min_df: int | float = 2,
-    max_df: float = 0.5,
-    ngrams: tuple[int, int] = (1, 1),
-    pattern: str = WORD,
-    strip: Sequence[str] = tuple(CLEANERS),
-) -> CountVectorizer:
-    """Texts to counts of their words, as the command makes them by --text, for ``loss="kl"``.
-
-    Parameters
-    ----------
-    stop_words : str or sequence of str, default="english"
-        Words to leave out: a language, a file with one word per line, "none", or a list.
-    min_df : int or float, default=2
-        Leave out words of fewer texts, or of a smaller share of them.
-    max_df : float, default=0.5
-        Leave out words of a larger share of the texts.
-    ngrams : tuple of two int, default=(1, 1)
-        Fewest and most words that make one feature.
-    pattern : str
-        Regular expression of a word; by default two or more letters or digits, one of them a
-        letter.
-    strip : sequence of {"html", "mail", "links"}, default=all of them
-        What is removed from a text first: tags and entities, headers of mails, addresses of pages
-        and mail boxes.
-
-    Returns
-    -------
-    CountVectorizer
-
-    Examples
-    --------
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from onmf import ONMF
-    >>> from onmf.prepare import word_counts
-    >>> texts = ["moons, stars", "<b>stars</b> &amp; moons", "genes in cells", "genes; cells"]
-    >>> topics = make_pipeline(word_counts(), ONMF(2, loss="kl", random_state=0)).fit(texts)
-    >>> topics[0].get_feature_names_out().tolist()
-    ['cells', 'genes', 'moons', 'stars']
-    >>> topics.predict(["the stars"])
-    array([0])
-    """
-    words = stop_words_of(stop_words) if isinstance(stop_words, str) else tuple(stop_words)
-    return CountVectorizer(
-        preprocessor=LowerCase(tuple(strip)), stop_words=list(words) or None, min_df=min_df,
-        max_df=max_df, ngram_range=ngrams, token_pattern=pattern, dtype=np.float64,
-    )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class LowerCase:
-    """A text after `Strip`, in lower case."""
-
-    kinds: tuple[str, ...]
-
-    def __call__(self, text: str) -> str:
-        return Strip(self.kinds)([text])[0].lower()

@@ -6,41 +6,21 @@ sample i is known to be in t  if  s_it >= min(2, number of its seeds)  and  s_it
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from onmf.io import Source
-from onmf.io.table import Array, listing
-from onmf.prepare.arrays import parts_of
+from onmf.io.table import listing
+from onmf.prepare.arrays import Array, parts_of
 
 ENOUGH = 2  # seeds that a sample must have: one word alone occurs in texts of every kind
 
 Seeds = Mapping[str, Sequence[str]]
 
 
-def read_seeds(path: Path) -> dict[str, list[str]]:
-    """From a file with a line ``name: word word ...`` for each cluster; # starts a comment."""
-    seeds: dict[str, list[str]] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), 1):
-        line = line.partition("#")[0].strip()
-        if not line:
-            continue
-        name, colon, words = line.partition(":")
-        name, known = name.strip(), words.replace(",", " ").split()
-        if not colon or not name or not known:
-            raise ValueError(f"{path.name}, line {number}: expected `name: word word ...`.")
-        if name in seeds:
-            raise ValueError(f"{path.name}, line {number}: {name!r} occurs twice.")
-        seeds[name] = known
-    if not seeds:
-        raise ValueError(f"{path.name} has no line `name: word word ...`.")
-    return seeds
-
-
-def labels_by_seeds(X: Any, feature_names: Sequence[str], seeds: Seeds) -> list[str]:
+def known_from_words(X: Any, feature_names: Sequence[str], seeds: Seeds) -> list[str]:
     """For each sample the name of the cluster whose seeds it has; "" if it has few, or of several.
 
     Parameters
@@ -54,14 +34,14 @@ def labels_by_seeds(X: Any, feature_names: Sequence[str], seeds: Seeds) -> list[
     Returns
     -------
     list of str
-        For `ONMF.fit` as `y`.
+        For `known` of `onmf.cluster`, or for `onmf.class_means`.
 
     Examples
     --------
-    >>> from onmf.prepare import labels_by_seeds
+    >>> from onmf.prepare import known_from_words
     >>> X = [[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]
     >>> seeds = {"sky": ["moon", "star"], "life": ["gene", "cell"]}
-    >>> labels_by_seeds(X, ["moon", "star", "gene", "cell"], seeds)
+    >>> known_from_words(X, ["moon", "star", "gene", "cell"], seeds)
     ['sky', '', 'life']
     """
     X = X if sp.issparse(X) or isinstance(X, Source) else np.asarray(X, np.float64)

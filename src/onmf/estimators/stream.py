@@ -55,8 +55,11 @@ class Stream:
             before = replace(before, candidates=parts)
         more = draw(X, weight, self.seen, before.size, loss)
         seen = self.seen + X.shape[0]
-        known = np.hstack([self.rays, [np.arange(self.seen, seen), rays]])
-        return replace(self, summary=before + more, rays=known, seen=seen)
+        known, summary = np.hstack([self.rays, [np.arange(self.seen, seen), rays]]), before + more
+        kept = np.concatenate([part.numbers for part in summary.candidates])
+        if known.shape[1] > 2 * len(kept):
+            known = known[:, np.isin(known[0], kept)]
+        return replace(self, summary=summary, rays=known, seen=seen)
 
     @property
     def whole(self) -> bool:

@@ -102,11 +102,6 @@ class KullbackLeibler:
     def measure(self, equal_votes: bool) -> Move | None:
         return MeasureTotals(influence_of(equal_votes))
 
-    def cosine(self, distance: Array) -> Array:
-        """KL = d^2 / (1 - d^2) is about 4 (1 - cosine) of the square roots."""
-        square = np.minimum(np.square(distance), 1 - np.finfo(float).eps)
-        return np.maximum(1 - square / (1 - square) / 4, 0)
-
     def view(self, data: Data, equal_votes: bool) -> Data:
         return View(data, root_shares if equal_votes else np.sqrt)
 

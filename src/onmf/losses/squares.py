@@ -87,9 +87,6 @@ class Squares:
     def measure(self, equal_votes: bool) -> Move | None:
         return None
 
-    def cosine(self, distance: Array) -> Array:
-        return np.sqrt(np.maximum(1 - np.square(distance), 0))
-
     def view(self, data: Data, equal_votes: bool) -> Data:
         return data
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from onmf.io.remote import RemoteFile
 
 from onmf import ONMF
 from onmf.exceptions import UnassignedSampleWarning
 from onmf.io import Blocks
-from onmf.io.remote import RemoteFile
 
 
 def test_samples_that_vanish_beside_one_are_not_called_zero():

@@ -5,7 +5,7 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from onmf.estimators import ONMF
+from onmf.estimators import ONMF, class_means
 from onmf.estimators.naming import as_pairs
 from onmf.estimators.parameters import RandomSeed
 from onmf.estimators.solvers import OtherParameters
@@ -89,10 +89,15 @@ def cluster_texts(
         steps.append(kind.fit(X))
         X = steps[-1](X)
     model, reason = _with_k(model, X, n_clusters)
-    y = None if seeds is None else labels_by_seeds(X, words.vocabulary, seeds)
-    if y is not None and reason:  # chosen without the seeds
-        model.set_params(n_clusters=max(int(model.n_clusters or 0), len({*y} - {""})))
-    model.fit(Table(X, [], list(words.vocabulary)), y)
+    names: list[str] = []
+    if seeds is not None:
+        known = labels_by_seeds(X, words.vocabulary, seeds)
+        names = [name for name in seeds if name in known]
+        place = {name: number for number, name in enumerate(names)}
+        model.set_params(init=class_means([place.get(name, -1) for name in known]))
+        if reason:  # chosen without the seeds
+            model.set_params(n_clusters=max(int(model.n_clusters or 0), len(names)))
+    model.fit(Table(X, [], list(words.vocabulary))).rename(dict(enumerate(names)))
     model.preprocessing_ = tuple(steps)
     if reason:
         model.reason_ = reason

@@ -202,7 +202,11 @@ def killed_at(number, words):
         return count
 
     output._write, output.rename = dying(output._write), dying(output.rename)
-    os._exit(0 if run(*words) == 0 else 1)
+    code = 1
+    try:
+        code = run(*words)
+    finally:  # whatever happens, no second process goes on with the tests
+        os._exit(code)
 
 
 @pytest.mark.slow

@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import scipy.sparse as sp
 import zarr
+from onmf.ledger import Ledger
 
 import onmf
 from onmf import ONMF
@@ -35,7 +36,6 @@ from onmf.io import read_documents, read_table
 from onmf.io.annotation import read_labels
 from onmf.io.container import container_bytes
 from onmf.io.memory import NoRoomError
-from onmf.ledger import Ledger
 from onmf.rows import Check, PlacementRequest, place
 from onmf.rows.scale import safe_scale
 from onmf_app.runs.results import recorded_input

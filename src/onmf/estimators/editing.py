@@ -85,6 +85,7 @@ class EditingMixin(PartialFitMixin):
                 self.unusual_kept_ = np.column_stack([rays, kept[:, 1:]])
             if hasattr(self, "labels_"):
                 self.labels_ = np.append(place, -1)[self.labels_]
+            if hasattr(self, "membership_"):
                 self.membership_ = self.membership_ @ np.eye(len(left), dtype=W.dtype)[place]
         return self
 

@@ -3,7 +3,6 @@
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from onmf import ONMF, Fast, build_tree, choose_k, class_means
@@ -123,8 +122,6 @@ def choose_count(model: ONMF, table: Table, among: range | str, terms: Terms) ->
         label = f"Choosing among {possible[0]} to {possible[-1]} clusters"
     with notes("choosing K", terms), waiting(terms.say(label)) as progress:
         choice: Any = choose_k(model, some.X, possible, n_jobs=model.n_jobs, progress=progress)
-    if some is table:
-        return choice
-    said = f"K was chosen by {n} of the {len(table.samples)} samples."
-    note("choosing K", [said], terms)
-    return replace(choice, runs=None)  # they cover only some samples
+    if some is not table:
+        note("choosing K", [f"K was chosen by {n} of the {len(table.samples)} samples."], terms)
+    return choice

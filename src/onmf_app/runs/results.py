@@ -39,8 +39,7 @@ def choice_with_copies(choice: Any, copies: Copies) -> Any:
         return None
     place = copies.place
     scales = [scale._replace(labels=scale.labels[place]) for scale in choice.scales]
-    runs = None if choice.runs is None else choice.runs[place]
-    return replace(choice, scales=scales, runs=runs, labels=choice.labels[place])
+    return replace(choice, scales=scales)
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ class FinishedFit:
             records.MARKERS: tables.markers_sheet(self.findings.markers),
             records.CENTERS: tables.centers_sheet(self.model, self.table.features),
         }
-        if self.choice is not None and len(self.choice.labels) == len(self.table.samples):
+        if self.choice is not None and len(self.choice.scales[0].labels) == len(self.table.samples):
             sheets[records.SCALES] = tables.scales_sheet(self.table.samples, self.choice.scales)
         model = model_bytes(self.model, samples=False)
         files: dict[str, Content] = {**csv_writers(sheets), records.MODEL_FILE: model}

@@ -12,7 +12,8 @@ import pytest
 import onmf
 from command_line import ask, labels, run
 from onmf.datasets import make_rays
-from onmf.io import finish_replacement, output
+from onmf.files import output
+from onmf.files.output import finish_replacement
 
 X = make_rays(360, 16, 4, noise=0.2, random_state=0)[0]
 

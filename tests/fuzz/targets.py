@@ -32,12 +32,13 @@ from onmf.ledger import Ledger
 import onmf
 from onmf import ONMF
 from onmf.estimators import checkpoint
-from onmf.io import read_documents, read_table
-from onmf.io.annotation import read_labels
-from onmf.io.container import container_bytes
-from onmf.io.memory import NoRoomError
+from onmf.files.container import container_bytes
 from onmf.rows import Check, PlacementRequest, place
+from onmf.rows.room import NoRoomError
 from onmf.rows.scale import safe_scale
+from onmf_app.read.annotation import read_labels
+from onmf_app.read.documents import read_documents
+from onmf_app.read.formats import read_table
 from onmf_app.runs.results import recorded_input
 
 DOCUMENTED = (

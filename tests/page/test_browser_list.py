@@ -7,11 +7,11 @@ import pytest
 
 from command_line import run
 from onmf import ONMF, cluster_texts
-from onmf.io.terms import DOCUMENTS
 from onmf.page import html
 from onmf.page.periods import Period
 from onmf.page.samples import SampleTimes
 from onmf.prepare import apply
+from onmf.rows.terms import DOCUMENTS
 from onmf.tree import Node, Tree
 from page.browsing import CHROMIUM
 

@@ -17,10 +17,10 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from cases import few
 from onmf import ONMF, explain
 from onmf.datasets import make_rays
-from onmf.io.terms import CELLS, DOCUMENTS
 from onmf.page import clustering, document, embedding, html, package_versions, panels
 from onmf.page.names import MAX_NAME, display_name
 from onmf.page.periods import Period
+from onmf.rows.terms import CELLS, DOCUMENTS
 from page.standins import choice
 
 pytestmark = pytest.mark.usefixtures("plain_pages")

@@ -7,10 +7,11 @@ from typing import Any
 
 from onmf import ONMF, Fast, build_tree, choose_k, class_means
 from onmf.exceptions import UnassignedSampleWarning
-from onmf.io import Source, Table
-from onmf.io.terms import Terms
-from onmf.io.versions import package_versions
+from onmf.page.versions import package_versions
 from onmf.prepare.seeds import labels_by_seeds
+from onmf.rows.source import Source
+from onmf.rows.table import Table
+from onmf.rows.terms import Terms
 from onmf_app.console import note, notes, show_sweeps, waiting, within_memory
 from onmf_app.runs.batches import batches_of
 from onmf_app.runs.description import describe

@@ -13,11 +13,12 @@ from onmf import ONMF, load
 from onmf.estimators.storage import model_bytes
 from onmf.explain import ClusterRow
 from onmf.explain.checks import check_fitted_to
-from onmf.io import Table, csv_writers, to_json_values
-from onmf.io.output import Content
-from onmf.io.terms import Terms
+from onmf.files.output import Content, to_json_values
 from onmf.rows.sweep import Array
+from onmf.rows.table import Table
+from onmf.rows.terms import Terms
 from onmf_app.console import notes, waiting
+from onmf_app.read.sheets import csv_writers
 from onmf_app.runs import records, tables
 from onmf_app.runs.align import align_features
 from onmf_app.runs.batches import corrected

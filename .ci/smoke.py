@@ -14,8 +14,8 @@ from sklearn.datasets import load_digits
 
 import onmf
 from onmf import metrics
-from onmf.io import read_table
 from onmf.rows import open_rows
+from onmf_app.read.formats import read_table
 
 EXTRAS = {"matplotlib": "plot", "h5py": "h5ad", "pyarrow": "parquet",
           "zarr": "zarr", "dask": "dask", "anndata": "anndata"}  # fmt: skip

@@ -21,9 +21,6 @@ from onmf.explain import Explanation, Markers
 from onmf.explain.explanation import clusters_or_none
 from onmf.explain.markers import FEATURES_PER_NAME, short_names
 from onmf.explain.pairs import names_by_pairs
-from onmf.io import Source, Table
-from onmf.io.table import listing, numbered
-from onmf.io.terms import CELLS, DOCUMENTS, SAMPLES, Terms
 from onmf.losses import LOSSES
 from onmf.number import KChoice, choose_k
 from onmf.page import html
@@ -37,6 +34,9 @@ from onmf.prepare.units import default_scaling
 from onmf.result import html_table
 from onmf.rows import matrix_of, open_rows
 from onmf.rows.placement import is_anndata
+from onmf.rows.source import Source
+from onmf.rows.table import Table, listing, numbered
+from onmf.rows.terms import CELLS, DOCUMENTS, SAMPLES, Terms
 
 Array = NDArray[Any]
 Number = int | Iterable[int] | Literal["auto"]
@@ -442,7 +442,7 @@ class Clusters:
         >>> path.read_text(encoding="utf-8")[:15]
         '<!doctype html>'
         """
-        from onmf.io import replace_files
+        from onmf.files.output import replace_files
 
         source, path = self._source, Path(path)
         told = html(

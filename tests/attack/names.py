@@ -10,8 +10,9 @@ import numpy as np
 import onmf_app as cli
 from onmf import ONMF
 from onmf.exceptions import EmptyClusterWarning
-from onmf.io import csv_text, read_table
-from onmf.io.cells import is_number
+from onmf_app.read.cells import is_number
+from onmf_app.read.formats import read_table
+from onmf_app.read.sheets import csv_text
 
 PARTS = [
     "=",

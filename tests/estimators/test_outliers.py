@@ -13,7 +13,7 @@ from cases import few
 from onmf import ONMF, Fast, choose_k
 from onmf.datasets import make_paper_synthetic, make_rays
 from onmf.exceptions import FormatError, UnassignedSampleWarning
-from onmf.io.container import MODEL, container_bytes, read_container
+from onmf.files.container import MODEL, container_bytes, read_container
 from onmf.metrics import clustering_accuracy
 from onmf.number import consensus
 from onmf.page import html

@@ -22,7 +22,7 @@ from onmf import NSNCP, ONMF, PALM, Fast, General
 from onmf.datasets import make_rays
 from onmf.estimators.kept import LEARNT
 from onmf.exceptions import FormatError, UnsavedParameterWarning
-from onmf.io.container import MODEL, container_bytes, read_container
+from onmf.files.container import MODEL, container_bytes, read_container
 from onmf.palm.penalties import PENALTIES
 from onmf.prepare import Log, Tfidf, Unit, Words
 

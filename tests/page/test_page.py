@@ -17,10 +17,10 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from cases import few
 from onmf import ONMF, explain
 from onmf.datasets import make_rays
-from onmf.io.terms import CELLS, DOCUMENTS
 from onmf.page import clustering, document, embedding, html, package_versions, panels
 from onmf.page.names import MAX_NAME, display_name
 from onmf.page.periods import Period
+from onmf.rows.terms import CELLS, DOCUMENTS
 from page.standins import choice
 
 pytestmark = pytest.mark.usefixtures("plain_pages")
@@ -336,7 +336,7 @@ def test_without_a_record_parameters_and_versions_are_told(data):
     model, X, _ = data
     record = facts_of(html(model, X))["run"]
     assert record["parameters"]["n_clusters"] == 4
-    assert record["parameters"]["center_bounds"] == "auto"
+    assert record["parameters"]["loss"] == "frobenius"
     assert record["versions"]["numpy"] == np.__version__
 
 

@@ -26,8 +26,8 @@ from onmf.estimators.solvers import check_solver_parameters, solver_of
 from onmf.estimators.stream import Stream
 from onmf.exceptions import FormatError, UnsavedParameterWarning
 from onmf.explain.tree import Tree
-from onmf.io.container import MODEL, Container, container_bytes, read_container
-from onmf.io.output import replace_files
+from onmf.files.container import MODEL, Container, container_bytes, read_container
+from onmf.files.output import replace_files
 from onmf.losses import LOSSES
 from onmf.prepare.steps import STEPS, Step
 from onmf.result import Stage

@@ -9,8 +9,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import validate_data
 
-from onmf.io.table import Array
 from onmf.prepare.steps import Depth, Log
+from onmf.rows.table import Array
 
 __all__ = ["log_expression", "tfidf", "used_features"]
 

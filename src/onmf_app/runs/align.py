@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.io import Source, Table
-from onmf.io.table import listing, numbered
 from onmf.prepare.steps import apply
+from onmf.rows.source import Source
+from onmf.rows.table import Table, listing, numbered
 
 
 def is_transposed(table: Table, model: Any) -> bool:

@@ -3,7 +3,6 @@
 import sys
 
 import certificate
-import checkpoint
 import coherence
 import command
 import counts
@@ -12,10 +11,8 @@ import expression
 import fast
 import files
 import growth
-import guided
 import house
 import joint
-import judging
 import large
 import missing
 import outliers
@@ -23,7 +20,6 @@ import page
 import palm
 import paper
 import passes
-import planted
 import quality
 import rare
 import rivals
@@ -46,16 +42,8 @@ def run_large() -> None:
     passes.run()
 
 
-def run_stream() -> None:
-    """Planted streams, and real ones."""
-    planted.run()
-    planted.run_tails()
-    stream.run()
-
-
 SECTIONS = {
     "certificate": certificate.run,
-    "checkpoint": checkpoint.run,
     "coherence": coherence.run,
     "counts": counts.run,
     "explain": explain.run,
@@ -80,11 +68,7 @@ SECTIONS = {
     "outliers-paper": outliers.run_on_paper,
     "outliers-draws": outliers.run_on_draws,
     "nmf": quality.run_nmf,
-    "probabilities": judging.run_probabilities,
-    "strangers": judging.run_strangers,
     "page": page.run,
-    "doublets": judging.run_doublets,
-    "nowhere": judging.run_nowhere,
     "rare": rare.run,
     "rivals": rivals.run,
     "significance": significance.run,
@@ -96,16 +80,9 @@ SECTIONS = {
     "startup": startup.run,
     "spectral": spectral.run,
     "stability": stability.run,
-    "stream": run_stream,
-    "stream-planted": planted.run,
-    "stream-tails": planted.run_tails,
-    "stream-random": stream.run_random,
-    "stream-topics": stream.run_topics,
-    "stream-nights": stream.run_nights,
-    "stream-kills": stream.run_kills,
+    "stream": stream.run,
     "texts": texts.run,
     "tree": tree.run,
-    "guided": guided.run,
     "votes": votes.run,
     "one-vote": votes.run_for_readme,
     "units": votes.run_units,

@@ -11,13 +11,13 @@ from time import process_time
 
 import numpy as np
 import scipy.sparse as sp
+from onmf.estimators.judging import KeptSamples
 from sklearn.metrics import adjusted_rand_score
 
 import clouds
 import sets
 from explain import match, tumours
 from onmf import ONMF, explain
-from onmf.estimators.judging import KeptSamples
 from onmf.estimators.storage import model_bytes
 from onmf.explain.reading import read_clusters
 from onmf.explain.separation import Separation

@@ -131,7 +131,7 @@ def test_a_notebook_shows_explanations_and_certificates(texts, model):
 def test_one_name_for_the_names_of_features():
     from inspect import signature
 
-    for function in (explain.clusters, explain.groups, ONMF.top_features, onmf.plot.top_features):
+    for function in (explain.clusters, explain.groups, onmf.plot.top_features):
         assert "feature_names" in signature(function).parameters
 
 

@@ -6,7 +6,6 @@ A fit that ran into a limit gives scikit-learn's `ConvergenceWarning`.
 from sklearn.exceptions import ConvergenceWarning
 
 __all__ = [
-    "CheckpointWarning",
     "ConvergenceWarning",
     "EmptyClusterWarning",
     "FormatError",
@@ -17,23 +16,6 @@ __all__ = [
     "UnsavedParameterWarning",
     "UnusedParameterWarning",
 ]
-
-
-class CheckpointWarning(UserWarning):
-    """The checkpoint of a fit cannot be written; the fit continues without.
-
-    Examples
-    --------
-    >>> import tempfile, warnings
-    >>> from onmf import ONMF, Fast
-    >>> from onmf.exceptions import CheckpointWarning
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", CheckpointWarning)  # stop the fit instead
-    ...     solver = Fast(checkpoint=tempfile.mkdtemp())
-    ...     model = ONMF(2, random_state=0, solver=solver).fit([[1, 0], [0, 1]])
-    >>> model.labels_
-    array([0, 1])
-    """
 
 
 class EmptyClusterWarning(UserWarning):

@@ -30,10 +30,8 @@ import zarr
 
 import onmf
 from onmf import ONMF
-from onmf.estimators import checkpoint
 from onmf.io import read_documents, read_table
 from onmf.io.annotation import read_labels
-from onmf.io.container import container_bytes
 from onmf.io.memory import NoRoomError
 from onmf.ledger import Ledger
 from onmf.rows import Check, PlacementRequest, place
@@ -97,7 +95,7 @@ def use_table(path: Path, **options: Any) -> None:
 def use_model(path: Path) -> None:
     model = onmf.load(path)
     model.predict(np.ones((2, model.n_features_in_)))
-    model.top_features(3)
+    model.unusual(np.ones((2, model.n_features_in_)))
 
 
 def use_rows(path: Path) -> None:
@@ -214,11 +212,6 @@ def model_seeds() -> list[bytes]:
     return [saved(ONMF(2, random_state=0).fit(X).save, "m.onmf")]
 
 
-def checkpoint_seeds() -> list[bytes]:
-    facts = {"state": {"W": X, "n": 3, "labels": np.arange(4)}, "fingerprint": "0" * 64}
-    return [saved(lambda path: checkpoint.write_notes(path, facts), "c.notes")]
-
-
 def ledger_bytes() -> bytes:
     def write(path: Path) -> None:
         with Ledger(path) as ledger:
@@ -306,13 +299,6 @@ def lay_centers(path: Path, data: bytes) -> None:
         fact = {"dtype": array.dtype.str, "shape": list(array.shape)}
         header["arrays"]["cluster_centers_"] = fact
     lay_model(path, header, members | {"cluster_centers_.npy": data})
-
-
-def lay_checkpoint(path: Path, data: bytes) -> None:
-    """Other facts, around arrays whose checksums match."""
-    arrays = {"0": X, "1": np.arange(4)}
-    text = data.decode("utf-8", "replace")
-    path.write_bytes(container_bytes(checkpoint.CHECKPOINT_KIND, {"facts": text}, arrays))
 
 
 def lay_trials(path: Path, data: bytes) -> None:
@@ -403,10 +389,6 @@ TARGETS = {
         )
         for part in ("sheet1.xml", "workbook.xml", "styles.xml", "workbook.xml.rels")
     },
-    "checkpoint": Target("c.notes", checkpoint.read_notes, checkpoint_seeds),
-    "checkpoint, facts": Target(
-        "c.notes", checkpoint.read_notes, lambda: json_seeds({"W": {"array": "0"}}), lay_checkpoint
-    ),
     "ledger": Target("t.sqlite", use_ledger, lambda: [ledger_bytes()]),
     "ledger, row": Target(
         "t.sqlite", use_ledger, lambda: [b'{"k": 1}|{"e": 1}|' + zlib.compress(b"1234")], lay_trials

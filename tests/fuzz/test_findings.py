@@ -106,10 +106,6 @@ FOUND = {
     "rows that end before they begin": (TARGETS["h5ad, sparse parts"], BACKWARDS),
     "... in an archive": (TARGETS["npz, sparse parts"], BACKWARDS),
     "... in an archive on disk": (TARGETS["rows, npz, sparse parts"], with_indptr(0, 2, 1, 5, 6)),
-    "a checkpoint that is a list": (TARGETS["checkpoint, facts"], b"[1]"),
-    "a checkpoint without a bottom": (TARGETS["checkpoint, facts"], b"[" * 100_000),
-    "a checkpoint that names no array": (TARGETS["checkpoint, facts"], b'{"W": {"array": "2"}}'),
-    "... or names it by a list": (TARGETS["checkpoint, facts"], b'{"W": {"array": []}}'),
     "a ledger with a broken schema": (
         TARGETS["ledger"],
         ledger_bytes().replace(b"trial TEXT PRIMARY", b"[rial TEXT PRIMARY"),

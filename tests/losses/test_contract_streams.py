@@ -10,7 +10,7 @@ import onmf
 from losses_cases import K, M, planted, three_kinds, total_loss
 from onmf import ONMF
 from onmf.datasets import make_rays
-from onmf.estimators import partial_fit
+from onmf.estimators import stream
 from onmf.exceptions import FormatError
 from onmf.io.container import MODEL, container_bytes, read_container
 
@@ -89,31 +89,27 @@ def test_a_stream_ends_near_a_fit_to_all_of_it(loss):
     assert 1 - stream.score(A) < 1.01 * whole
 
 
-def test_rows_are_fitted_again_when_they_have_grown_by_half(loss, monkeypatch):
-    fitted = []
-    monkeypatch.setattr(ONMF, "_fit_again", lambda self: fitted.append(self._stream.summary.count))
-    stream_of(np.split(X, 12), loss)
-    assert fitted == [*range(20, 121, 10)]  # the first has ten, which is what was fitted
-    monkeypatch.undo()
+def test_rows_are_fitted_again_when_they_have_grown_by_a_quarter(loss):
     model, sizes = ONMF(K, loss=loss.name, random_state=0), []
     for batch in np.split(X, 12):
         sizes.append(model.partial_fit(batch)._stream.fitted)
-    assert sizes == [10, 20, 30, 30, 50, 50, 50, 80, 80, 80, 80, 120]
+    assert sizes == [10, 20, 30, 40, 50, 50, 70, 70, 90, 90, 90, 120]
 
 
 def test_the_rows_that_are_kept_are_bounded_and_sum_to_what_was_seen(loss, monkeypatch):
-    monkeypatch.setattr(type(loss), "stream_rows", 20)
-    batches = [planted(200, seed)[0] for seed in range(8)]
-    model = stream_of(batches, loss)
+    monkeypatch.setattr(stream, "ROWS_PER_RAY", 20)
+    whole = counts(1600)
+    model = stream_of(np.split(whole, 8), loss, 6)
     rows, weight = model._stream.summary.rows()
-    assert len(rows) == 20 * K
+    assert len(rows) == 20 * 6
     assert weight.sum() == pytest.approx(1600, rel=0.2)
-    whole = np.vstack(batches)
     assert (weight[:, 0] @ rows).sum() == pytest.approx(whole.sum(), rel=0.2)
-    assert (
-        1 - model.score(whole)
-        < 1.1 * ONMF(K, loss=loss.name, random_state=0).fit(whole).relative_error_
-    )
+    # The centroids are those of all that was seen: of 120 rows alone they would be much worse.
+    best = ONMF(6, loss=loss.name, random_state=0).fit(whole).relative_error_
+    assert 1 - model.score(whole) < 1.01 * best
+    few = ONMF(6, loss=loss.name, random_state=0).fit(rows, sample_weight=weight[:, 0])
+    assert 1 - few.score(whole) > 1.02 * best
+    assert model.ray_weight_.sum() == pytest.approx(1600, rel=0.05)
 
 
 def test_a_stream_continues_from_its_file(loss, tmp_path):
@@ -122,8 +118,8 @@ def test_a_stream_continues_from_its_file(loss, tmp_path):
     model.save(tmp_path / "m.onmf")
     again = onmf.load(tmp_path / "m.onmf")
     for batch in (X[70:] ** 0.9, X[::-1] ** 1.1):
-        for stream in (model, again):
-            stream.partial_fit(batch)
+        for one in (model, again):
+            one.partial_fit(batch)
         np.testing.assert_array_equal(again.cluster_centers_, model.cluster_centers_)
         np.testing.assert_array_equal(again.cluster_ids_, model.cluster_ids_)
         np.testing.assert_array_equal(again.labels_, model.labels_)
@@ -204,4 +200,3 @@ def test_batches_have_weights_and_the_callback_hears_of_them(loss):
     assert model.ray_weight_.sum() == pytest.approx(240)
     plain = stream_of([X[:60], X[60:]], loss)
     np.testing.assert_allclose(model.cluster_centers_, plain.cluster_centers_, 1e-6)
-    assert partial_fit.GROWTH == 1.5

@@ -73,7 +73,7 @@ def write_fit(
     certainty = (labels >= 0).astype(float) if found is None else found.certainty
     adata.obs[key] = pd.Categorical.from_codes(_at(rows, labels, n, -1), names)
     adata.obs[f"{key}_certainty"] = _at(rows, certainty, n, np.nan)
-    adata.obs[f"{key}_mixed"] = _at(rows, model.mixed_score(fit.samples), n, np.nan)
+    adata.obs[f"{key}_unusual"] = _at(rows, model.unusual(fit.samples), n, np.nan)
     adata.obsm[f"X_{key}"] = _at(rows, model.decision_function(fit.samples), n)
     adata.obsm[f"{key}_membership"] = _at(rows, np.asarray(model.membership_), n)
     if fit.varm is not None:

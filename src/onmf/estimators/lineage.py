@@ -75,10 +75,6 @@ class Lineage(NamedTuple):
         merged = tuple((own, first) for own in others)
         return Lineage(left, left, (), tuple(others), turned, self.next_id, merged=merged)
 
-    def unchanged(self) -> "Lineage":
-        """After samples that moved no cluster."""
-        return Lineage(self.ids, self.ids, (), (), (0.0,) * len(self.ids), self.next_id)
-
     def followed_by(self, ids: list[int], drift: list[float]) -> "Lineage":
         """After a fit with clusters of these ids, increasing, each turned by `drift`."""
         kept = tuple(own for own in ids if own in self.ids)

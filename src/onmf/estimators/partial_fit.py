@@ -1,13 +1,14 @@
 """`partial_fit`: a model continues batch by batch, and its clusters keep their ids.
 
-A model is a sum of what it has seen (`stream`). A batch is added to the rows that are kept; when
-these have grown by half they are fitted again, from the present rays. In between, samples are only
-assigned. A ray that turned no further than half way to the next one is the same ray (`lineage`).
+A model is a sum of what it has seen: a ray and the weight of its samples stand for their sum. The
+samples of a batch are given to their rays and added to these sums, and to the rows that are kept
+(`stream`). When these have grown by a quarter they are fitted again, from the present rays, and the
+sums are corrected for the samples that went to another ray. A ray that turned no further than half
+way to the next one is the same ray (`lineage`).
 """
 
 import warnings
 from copy import copy
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -31,7 +32,8 @@ from onmf.rows.scale import check_squares
 from onmf.rows.sweep import Array
 from onmf.rows.threads import single_threaded_blas
 
-GROWTH = 1.5  # of the rows that are kept, until they are fitted again
+GROWTH = 1.25  # of the rows, until they are fitted again; 1.5: up to 3 % more error if batches come
+# ordered by kind (benchmarks/stream.py)
 OF_A_FIT = ("history_", "n_iter_", "converged_", "stationarity_", "_kept")
 
 
@@ -74,9 +76,10 @@ class PartialFitMixin(Clusterer):
 
         A model that is not fitted clusters the first batch as `fit` does. A fitted one keeps what
         it has seen as one row per ray, with the weight of its samples. Batches are added to these
-        rows, of which a weighted sample is kept (280 per cluster, 600 with ``loss="kl"``). When the
-        rows have grown by half they are clustered again from the present centroids; in between,
-        samples are only assigned. So clusters that a batch has no samples of stay where they are.
+        rows, of which a weighted sample is kept (600 per cluster). When they have grown by a
+        quarter they are clustered again from the present centroids; in between,
+        each centroid becomes that of all samples that it was given so far. What was seen before is
+        not forgotten: clusters of which a batch has no samples stay.
 
         Clusters keep their ids. `labels_`, `membership_` and `relative_error_` are those of the
         last batch. `save` stores the rows that are kept.
@@ -143,66 +146,85 @@ class PartialFitMixin(Clusterer):
 
     def _take_in(self, rows: Placement, begins: bool) -> None:
         """Add a batch to what was seen, and fit again if that has grown enough."""
-        data, loss, R = rows.data, self._loss, len(self.rays_)
+        data, loss, W = rows.data, self._loss, self.rays_
+        R, stream = len(W), self.__dict__.get("_stream")
         X, weight = data.take(np.arange(data.shape[0])).X, own_weight(rows)
-        if begins:
-            self._stream = Stream.of(X, weight, loss.stream_rows * R, loss, True)
-            return
         codes, _ = data.sweep(self._limited(self._assignment(data, rows.scale), rows.scale))
         near = data.gather(data.map_blocks(rays_of, codes))
-        stream = self.__dict__.get("_stream")
+        if begins:
+            self._stream = Stream.of(X, weight, near, R, loss, True)
+            return
+        known = loss.typical_samples(W, self.ray_weight_)
         if stream is None:
-            known = loss.typical_samples(self.rays_, self.ray_weight_)
-            stream = Stream.of(known, self.ray_weight_, loss.stream_rows * R, loss, False)
+            stream = Stream.of(known, self.ray_weight_, np.arange(R), R, loss, False)
         if not stream.samples_only and self._limit is not None:
             weight = np.where(near >= 0, weight, 0)  # rows of rays say nothing of what is far
-        self._stream = stream.after(X, weight, loss)
+        self._stream = stream.after(X, weight, near, loss)
+        S = loss.sums(known, self.ray_weight_, np.arange(R), W) + loss.sums(X, weight, near, W)
+        whole = self.ray_weight_ + np.bincount(near[near >= 0], weight[near >= 0], R)
         if self._stream.summary.count >= GROWTH * stream.fitted:
-            self._fit_again()
-            return
-        self.ray_weight_ = self.ray_weight_ + np.bincount(near[near >= 0], weight[near >= 0], R)
-        self.lineage_ = (self.lineage_ or Lineage.first(len(self.cluster_centers_))).unchanged()
+            self._fit_again(S, whole)
+        else:
+            new = loss.centroids_of_sums(S, whole, W)
+            self._go_on(new, whole, np.array(self._lineage.ids)[self.cluster_of_ray_])
 
-    def _fit_again(self) -> None:
-        """Fit the rows that are kept, from the present rays, each of which is a cluster by itself;
-        then the rays go to the clusters of those that they come from."""
+    def _fit_again(self, S: Array, whole: Array) -> None:
+        """Fit the rows that are kept, from the present rays, each of which is a cluster by itself.
+
+        S and `whole` are the sums and weights of all that was seen. They are corrected for what
+        went to another ray by the rows that are kept, so that they stay unbiased.
+        """
         from onmf.estimators.onmf import ONMF
 
-        stream, rays, loss = self._stream, self.rays_, self._loss
-        X, weight = stream.summary.rows()
+        stream, W, loss = self._stream, self.rays_, self._loss
+        rows, weight = stream.summary.chosen()
         names = ("loss", "tol", "max_iter", "random_state", "n_jobs")
         before = ONMF()
-        before.cluster_centers_ = rays
-        again = ONMF(len(rays), init=before, **{name: getattr(self, name) for name in names})
+        before.cluster_centers_ = W
+        again = ONMF(len(W), init=before, **{name: getattr(self, name) for name in names})
         again.outliers = self.outliers if stream.samples_only else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SignedDataWarning)
-            again.fit(X, sample_weight=weight[:, 0])
-        known = self.lineage_ or Lineage.first(len(self.cluster_centers_))
-        view = loss.view_rows
-        ids = ids_of_rays(
-            view(rays),
-            np.array(known.ids)[self.cluster_of_ray_],
-            view(again.cluster_centers_),
-            again.lineage_.ids,
-            known.next_id,
-        )
+            again.fit(rows.X, sample_weight=weight)
         for name in LEARNT:
             self.__dict__.pop(name, None)
         self.__dict__.update({name: getattr(again, name) for name in OF_A_FIT})
         if again._limit is not None:
             self.outlier_limit_ = again.outlier_limit_
+        assert again.lineage_ is not None  # it started from a model
+        new, n, heirs = again.cluster_centers_, again.ray_weight_, again.lineage_.ids
+        if not stream.whole:
+            old, own = stream.rays_of(rows.numbers), np.array(heirs) < len(W)
+            place = np.where(own, heirs, 0)
+            gone = (
+                loss.sums(rows.X, weight, old, W),
+                np.bincount(old[old >= 0], weight[old >= 0], len(W)),
+            )
+            rest = (S - gone[0])[place] * own[:, None], (whole - gone[1])[place] * own
+            low = 0.0 if min(new.min(), S.min()) >= 0 else -np.inf
+            sums = loss.sums(rows.X, weight, again.labels_, new) + rest[0]
+            n = np.maximum(n + rest[1], np.finfo(np.float64).tiny)
+            new = loss.centroids_of_sums(np.maximum(sums, low), n, new)
+        view = loss.view_rows
+        ids = np.array(self._lineage.ids)[self.cluster_of_ray_]
+        self._stream = stream.refitted(again.predict)
+        self._go_on(new, n, ids_of_rays(view(W), ids, view(new), heirs, self._lineage.next_id))
+
+    @property
+    def _lineage(self) -> Lineage:
+        return self.lineage_ or Lineage.first(len(self.cluster_centers_))
+
+    def _go_on(self, rays: Array, weight: Array, ids: Any) -> None:
+        """With new rays, the clusters of which have these ids."""
+        before, W, view = self._lineage, self.cluster_centers_, self._loss.view_rows
         now, cluster_of_ray = np.unique(ids, return_inverse=True)
-        W = self.cluster_centers_
-        self._set_rays(again.cluster_centers_, again.ray_weight_, cluster_of_ray)
+        order = self._set_rays(rays, weight, cluster_of_ray)
+        self._stream = self._stream.renumbered(np.argsort(order))
         turned = [
-            turn(W[known.ids.index(own)], self.cluster_centers_[j], view)
-            if own in known.ids
-            else np.nan
-            for j, own in enumerate(now.tolist())
+            turn(W[before.ids.index(own)], w, view) if own in before.ids else np.nan
+            for own, w in zip(now.tolist(), self.cluster_centers_, strict=True)
         ]
-        self.lineage_ = known.followed_by(now.tolist(), turned)
-        self._stream = replace(stream, fitted=stream.summary.count)
+        self.lineage_ = before.followed_by(now.tolist(), turned)
 
     def _set_rays(self, rays: Array, weight: Array, cluster_of_ray: Array) -> Array:
         """Rays, the weights of their samples and their clusters, sorted by these; the order."""

@@ -8,12 +8,12 @@ warning; after loading it has its default, which matters only if the model is fi
 
 import warnings
 from dataclasses import fields
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-import onmf
 from onmf.estimators.bases import BaseEstimator
 from onmf.estimators.data import DataMixin, own_class
 from onmf.estimators.encoding import decode, encode, encode_all
@@ -91,7 +91,7 @@ def model_bytes(model: DataMixin, samples: bool = True, **more: Any) -> bytes:
         arrays[HISTORY] = np.array(fitted[HISTORY], np.float64).reshape(-1, len(Stage._fields))
     header = {
         "class": own_class(model).__name__,
-        "onmf": onmf.__version__,
+        "onmf": version("onmf"),
         "parameters": _storable_parameters(model),
         "attributes": encode_all(numbers),
         "features": None if names is None else [str(name) for name in names],
@@ -192,7 +192,8 @@ def _sound_model(stored: Container) -> StoredModel:
     private: dict[str, Any] = {"_rays": _taken_rays(arrays)}
     if header["stream"]:
         loss = LOSSES[settings.get("loss", "frobenius")]
-        private["_stream"] = Stream.taken_from(arrays, header["stream"], n_features, loss)
+        rays = private["_rays"][0] if private["_rays"] else arrays["cluster_centers_"]
+        private["_stream"] = Stream.taken_from(arrays, header["stream"], rays, loss)
     chain = tuple(_take_out(s, place, arrays) for place, s in enumerate(header["chain"]))
     for step in chain:
         step.check(n_features)

@@ -5,7 +5,7 @@ A fit leaves rays w_r and, for each, the weight of its samples; the row that sta
 kept (`rows.summary`), in which every sum over what was seen is unbiased.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -16,6 +16,7 @@ from onmf.losses import Loss
 from onmf.rows.summary import BottomKSampler, Candidates, Summary, stack, two_digits, uniform_hash
 from onmf.rows.sweep import Array, Block, Matrix
 
+ROWS_PER_RAY = 600  # that are kept; 280: up to .1 % more error on texts (benchmarks/stream.py)
 PREFIX = "stream."  # of its arrays in a file
 COUNTS = ("count", "weight", "influence")  # of the summary
 
@@ -24,36 +25,63 @@ COUNTS = ("count", "weight", "influence")  # of the summary
 class Stream:
     """The rows that are kept, and how many there were at the last fit.
 
+    rays : numbers of kept rows and of the ray that each was added to, -1 for none (2, rows).
     seen : how many rows were added, whatever became of them.
     fitted : rows that counted at the last fit.
     samples_only : whether no row stands for many samples.
     """
 
     summary: Summary
+    rays: Array
     seen: int
     fitted: int
     samples_only: bool
 
     @classmethod
-    def of(cls, X: Matrix, weight: Array, size: int, loss: Loss, samples_only: bool) -> Self:
-        """That begins with these rows, to which the model is fitted; about `size` are kept."""
-        summary = draw(X, weight, 0, size, loss)
-        return cls(summary, X.shape[0], summary.count, samples_only)
+    def of(
+        cls, X: Matrix, weight: Array, rays: Array, k: int, loss: Loss, samples_only: bool
+    ) -> Self:
+        """That begins with these rows, to which the k rays of a model are fitted."""
+        summary = draw(X, weight, 0, ROWS_PER_RAY * k, loss)
+        known = np.array([np.arange(len(rays)), rays])
+        return cls(summary, known, X.shape[0], summary.count, samples_only)
 
-    def after(self, X: Matrix, weight: Array, loss: Loss) -> "Stream":
-        """With more rows."""
+    def after(self, X: Matrix, weight: Array, rays: Array, loss: Loss) -> "Stream":
+        """With more rows, added to these rays."""
         before = self.summary
         if sp.issparse(X) != sp.issparse(before.candidates[0].X):
             X = sp.csr_array(X)
             parts = [part._replace(X=sp.csr_array(part.X)) for part in before.candidates]
             before = replace(before, candidates=parts)
         more = draw(X, weight, self.seen, before.size, loss)
-        return replace(self, summary=before + more, seen=self.seen + X.shape[0])
+        seen = self.seen + X.shape[0]
+        known = np.hstack([self.rays, [np.arange(self.seen, seen), rays]])
+        return replace(self, summary=before + more, rays=known, seen=seen)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every row is kept."""
+        return self.summary.count <= self.summary.size
+
+    def rays_of(self, numbers: Array) -> Array:
+        """The rays that the kept rows with these numbers were added to."""
+        return self.rays[1][np.searchsorted(self.rays[0], numbers)]
+
+    def renumbered(self, place: Array) -> "Stream":
+        """With ray r as ray place[r]."""
+        return replace(self, rays=np.array([self.rays[0], np.append(place, -1)[self.rays[1]]]))
+
+    def refitted(self, rays: Callable[[Matrix], Array]) -> "Stream":
+        """After a fit to the rows, which gives `rays(X)` to samples."""
+        kept = stack(self.summary.candidates)
+        kept = kept.take(np.argsort(kept.numbers))
+        return replace(self, rays=np.array([kept.numbers, rays(kept.X)]), fitted=self.summary.count)
 
     def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """For a file: arrays by name, and the rest as JSON."""
         rows = stack(self.summary.candidates)
         arrays = {"numbers": rows.numbers.astype(np.int64), "weights": rows.weight}
+        arrays["rays"] = self.rays_of(rows.numbers).astype(np.int64)
         if sp.issparse(rows.X):
             X = rows.X
             places = {"indices": X.indices.astype(np.int64), "indptr": X.indptr.astype(np.int64)}
@@ -67,12 +95,12 @@ class Stream:
 
     @classmethod
     def taken_from(
-        cls, arrays: dict[str, Array], facts: Mapping[str, Any], m: int, loss: Loss
+        cls, arrays: dict[str, Array], facts: Mapping[str, Any], W: Array, loss: Loss
     ) -> Self:
         """From a file, whose arrays are taken out; ValueError if they are not sound."""
         own = {n.removeprefix(PREFIX): arrays.pop(n) for n in [*arrays] if n.startswith(PREFIX)}
-        numbers, weight = own["numbers"], own["weights"]
-        n = len(numbers)
+        numbers, weight, rays = own["numbers"], own["weights"], own["rays"]
+        n, (k, m) = len(numbers), W.shape
         X: Matrix
         if "rows" in own:
             X = own["rows"]
@@ -85,10 +113,12 @@ class Stream:
             X.shape == (n, m)
             and values.dtype.kind == "f"
             and not np.isinf(values).any()
-            and weight.shape == numbers.shape == (n,)
+            and weight.shape == numbers.shape == rays.shape == (n,)
             and weight.dtype.kind == "f"
-            and numbers.dtype.kind == "i"
+            and numbers.dtype.kind == rays.dtype.kind == "i"
             and bool(n)
+            and len(np.unique(numbers)) == n
+            and -1 <= int(rays.min()) <= int(rays.max()) < k
             and bool((np.isfinite(weight) & (weight > 0) & (numbers >= 0)).all())
             and all(type(number) is int and number > 0 for number in whole)
             and all(0 < float(facts[name]) < np.inf for name in COUNTS)
@@ -99,7 +129,8 @@ class Stream:
         influence = two_digits(loss.sampling_weight(X))
         kept = Candidates(X, numbers, uniform_hash(numbers, 0), weight, influence)
         summary = Summary(facts["size"], [kept], *(facts[name] for name in COUNTS))
-        return cls(summary, facts["seen"], facts["fitted"], facts["samples_only"])
+        known = np.array([numbers, rays])[:, np.argsort(numbers)]
+        return cls(summary, known, facts["seen"], facts["fitted"], facts["samples_only"])
 
 
 def draw(X: Matrix, weight: Array, first: int, size: int, loss: Loss) -> Summary:

@@ -39,7 +39,7 @@ class Calibration:
     """
 
     middle: float  # T
-    numbers: tuple[float, ...]  # a, b, c, d, and e; without e in files of older versions
+    numbers: tuple[float, ...]  # a, b, c, d, and e, which may be left out
 
     @classmethod
     def of(cls, numbers: Array) -> "Calibration":

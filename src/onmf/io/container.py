@@ -1,4 +1,4 @@
-"""One file of named arrays and a header: a saved model, or a checkpoint.
+"""One file of named arrays and a header: a saved model.
 
     an uncompressed zip archive:  model.json, then <name>.npy for each array
 

@@ -56,15 +56,17 @@ class Loss(Protocol):
     def alternation(self, data: Data, settings: Settings) -> Alternation:
         """What a fit repeats, and how it finds its starts."""
 
-    @property
-    def stream_rows(self) -> int:
-        """How many samples per cluster a stream keeps."""
-
     def typical_samples(self, W: Array, weight: Array) -> Array:
         """The row for each centroid (k, m) that, with its weight, stands for all its samples."""
 
     def joint_centroids(self, rows: Array, weight: Array, cluster: Array, k: int) -> Array:
         """The best centroids (k, m) of such rows, each in one of k clusters."""
+
+    def sums(self, X: Matrix, weight: Array, rays: Array, W: Array) -> Array:
+        """What samples of the rays with these numbers (-1 for none) add to each of W (k, m)."""
+
+    def centroids_of_sums(self, S: Array, weight: Array, W: Array) -> Array:
+        """The centroids of rays with these sums and weights; W where there are none."""
 
     def sampling_weight(self, X: Matrix) -> Array:
         """What a sample of a block counts for (b,); 0 for a sample of zeros."""

@@ -23,7 +23,6 @@ from onmf.prepare.stop_words import LANGUAGES, stop_words_of
 
 # Two or more letters or digits, at least one letter; an underscore is no part of a word.
 WORD = r"(?u)(?<![^\W_])(?=\d*[^\W\d_])[^\W_]{2,}"
-OLD_WORD = r"(?u)\b\w\w+\b"  # scikit-learn's default, and ours up to version 0.1
 PAIRS = r"(?u)(?=(\w\w))"  # overlapping pairs of characters, for scripts without spaces
 LONGEST_NGRAM = 10  # words
 MIN_SECONDS, MIN_SPEED = 30.0, 1e5  # for a pattern: at least, and characters a second (1e7 usually)
@@ -107,7 +106,7 @@ class Words(Step):
 
     vocabulary: tuple[str, ...]
     ngrams: tuple[int, int] = (1, 1)
-    pattern: str = OLD_WORD  # of models that were stored without one
+    pattern: str = WORD
     stop_words: tuple[str, ...] = ()  # only stored if features have several words
     name = "words"
     of_texts = True

@@ -141,16 +141,21 @@ class Summary:
 
     def rows(self) -> Block:
         """The summary, in the order of the samples, with the weights d_i / p_i."""
+        chosen, weight = self.chosen()
+        return Block(chosen.X, weight[:, None])
+
+    def chosen(self) -> tuple[Candidates, Array]:
+        """The rows of the summary with their numbers, and the weights d_i / p_i."""
         whole = stack(self.candidates)
         whole = whole.take(np.argsort(whole.numbers))
         if self.count <= self.size:
-            return Block(whole.X, whole.weight[:, None])
+            return whole, whole.weight
         typical = two_digits(np.array(self.influence / self.weight))
         z = whole.weight * np.maximum(typical, whole.influence)
         order = np.argsort(whole.uniform_hash / z, kind="stable")
         chosen, following = np.sort(order[: self.size]), order[self.size]
         p = np.minimum(1, whole.uniform_hash[following] / z[following] * z[chosen])
-        return Block(whole.X[chosen], (whole.weight[chosen] / p)[:, None])
+        return whole.take(chosen), whole.weight[chosen] / p
 
 
 @dataclass(frozen=True)

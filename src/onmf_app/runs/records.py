@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from onmf.streams.lineage import Lineage
 
+from onmf.estimators.lineage import Lineage
 from onmf.io import checksum, finish_replacement, seal_files, to_json_values
 from onmf.io.cells import unguard_cell
 from onmf.io.columns import class_file

@@ -415,7 +415,7 @@ def test_a_ledger_is_not_mistaken_for_that_of_other_data_or_parameters(rays, tmp
         (ONMF(3, random_state=0), X),
         (ONMF(3, random_state=0), X),
         (ONMF(3, random_state=0, n_jobs=2), X),
-        (ONMF(3, random_state=0, penalty="nsncp"), X),
+        (ONMF(3, random_state=0, loss="kl"), X),
         (ONMF(3, random_state=0), X + 1e-9),
         (ONMF(4, random_state=0), X),
         (ONMF(3, random_state=2), X),
@@ -457,7 +457,7 @@ def test_empty_samples_have_no_cluster_and_do_no_harm(rays):
 
 def test_bad_data_are_answered_by_a_sentence(rays):
     with pytest.raises(ValueError, match="Negative values"):
-        choose_k(ONMF(center_bounds=(0, None)), -rays[0], range(2, 4))
+        choose_k(ONMF(loss="kl"), -rays[0], range(2, 4))
     with pytest.raises(ValueError, match="only 3 distinct sample"):
         consensus(ONMF(4), np.repeat(np.eye(3), 5, axis=0))
     with pytest.raises(ValueError, match="only 3 distinct sample"):

@@ -90,7 +90,7 @@ def finish(
 
     def record(state: AlternationState, sweeps: int) -> bool:
         clusters = 0.0, 0.0, state.residual, len(state.empty)
-        stage = Stage(1.0, sweeps, alternation.error(state), *clusters, *data.traffic)
+        stage = Stage(0.0, sweeps, alternation.error(state), *clusters, *data.traffic)
         return recorder.record(stage, lambda: alternation.membership(state))
 
     def enter(state: AlternationState) -> bool:
@@ -117,4 +117,4 @@ def finish(
             record(state, recorder.sweeps + 1)
     stop = "callback" if recorder.stopped else "max_iter"
     stop = "converged" if state.settled else stop
-    return recorder.result(alternation.membership(state), state.W, 1.0, stop), state
+    return recorder.result(alternation.membership(state), state.W, 0.0, stop), state

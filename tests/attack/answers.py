@@ -107,13 +107,11 @@ def some_options(rng, X, k):
     if not missing and rng.random() < 0.12:
         speed = {"accelerate": bool(rng.random() < 0.5)}
         penalty = str(rng.choice(["sncp", "nsncp"]))
-        return {"solver": PALM(**speed), "penalty": penalty, "max_iter": 40}
+        return {"solver": PALM(penalty, **speed), "max_iter": 40}
     loss = "frobenius" if missing else str(rng.choice(["frobenius", "frobenius", "kl"]))
-    options = {"loss": loss, "equal_votes": bool(rng.random() < 0.3)}
+    options = {"loss": loss}
     if rng.random() < 0.3:
         options["outliers"] = [0.1, 0.2, "auto"][rng.integers(3)]
-    elif loss == "frobenius" and rng.random() < 0.3:
-        options["penalty"] = "nsncp"
     if rng.random() < 0.2:
         options["solver"] = Fast(passes=int(rng.integers(2, 4)))
     elif not missing and rng.random() < 0.25:

@@ -218,7 +218,7 @@ class PartialFitMixin(Clusterer):
         self.inertia_ = float(np.ldexp(left / rows.scale**self._loss.degree, rows.weight_exponent))
         self.n_disagreements_ = 0
         empty = k - len(np.unique(self.labels_[self.labels_ >= 0]))
-        return Stage(1.0, 1, self.relative_error_, 0.0, 0.0, 0.0, empty)
+        return Stage(0.0, 1, self.relative_error_, 0.0, 0.0, 0.0, empty)
 
     def _set_attributes(self, solution: Solution, rows: Placement, n_missing: int) -> None:
         super()._set_attributes(solution, rows, n_missing)

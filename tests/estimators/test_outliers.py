@@ -103,7 +103,6 @@ def test_the_error_is_that_of_the_memberships():
     rest = X[~STRANGE]
     own = np.square(rest - (fitted.membership_ @ fitted.cluster_centers_)[~STRANGE]).sum()
     assert fitted.score(rest) == pytest.approx(1 - own / np.square(rest).sum())
-    assert fitted.bound_ is None
 
 
 def test_an_outlier_leaves_more_than_the_limit_allows():

@@ -26,7 +26,6 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.parquet
 import scipy.sparse as sp
-import zarr
 from onmf.ledger import Ledger
 
 import onmf
@@ -39,7 +38,7 @@ from onmf.rows.scale import safe_scale
 from onmf_app.read.annotation import read_labels
 from onmf_app.read.documents import read_documents
 from onmf_app.read.formats import read_table
-from onmf_app.runs.results import recorded_input
+from onmf_app.runs.records import read_record, read_source
 
 DOCUMENTED = (
     ValueError,
@@ -229,16 +228,6 @@ def ledger_bytes() -> bytes:
     return saved(write, "t.sqlite")
 
 
-@cache
-def zarr_files() -> dict[str, bytes]:
-    """A Zarr array as its files."""
-    with tempfile.TemporaryDirectory() as folder:
-        zarr.save_array(str(Path(folder, "x.zarr")), X)
-        root = Path(folder, "x.zarr")
-        return {str(file.relative_to(root)): file.read_bytes() for file in root.rglob("*") if
-                file.is_file()}  # fmt: skip
-
-
 # --- bytes dressed up -----------------------------------------------------------------------------
 
 
@@ -328,14 +317,6 @@ def lay_trials(path: Path, data: bytes) -> None:
     base.close()
 
 
-def lay_zarr(name: str, path: Path, data: bytes) -> None:
-    """A Zarr store of which one file is another."""
-    for file, content in zarr_files().items():
-        place = path / file
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(data if file.endswith(name) else content)
-
-
 @cache
 def workbook_parts() -> dict[str, bytes]:
     """The parts of a small workbook."""
@@ -362,10 +343,6 @@ def json_seeds(value: Any) -> list[bytes]:
     return [json.dumps(value).encode()]
 
 
-def zarr_seeds(name: str) -> list[bytes]:
-    return [content for file, content in zarr_files().items() if file.endswith(name)]
-
-
 RUN = {"source": {"path": "x.csv", "steps": ["log"], "min_df": 2}, "input": {"sha256": "0"}}
 TARGETS = {
     "csv": Target(
@@ -385,11 +362,6 @@ TARGETS = {
     "npz, sparse parts": Target("x.npz", use_table, sparse_seeds, lay_sparse),
     "mtx": Target("x.mtx", use_table, market_seeds),
     "mtx.gz": Target("x.mtx.gz", use_table, market_seeds, lay_gzip),
-    "h5": Target("x.h5", use_table, h5ad_seeds, may_hang=True),
-    "zarr, header": Target(
-        "x.zarr", use_table, partial(zarr_seeds, "zarr.json"), partial(lay_zarr, "zarr.json")
-    ),
-    "zarr, chunk": Target("x.zarr", use_table, partial(zarr_seeds, "0"), partial(lay_zarr, "0")),
     "parquet": Target("x.parquet", partial(use_table, labels="y"), parquet_seeds),
     "h5ad": Target("x.h5ad", partial(use_table, labels="type"), h5ad_seeds, may_hang=True),
     "h5ad, sparse parts": Target("x.h5ad", use_table, sparse_seeds, lay_h5),
@@ -413,10 +385,9 @@ TARGETS = {
         "t.sqlite", use_ledger, lambda: [b'{"k": 1}|{"e": 1}|' + zlib.compress(b"1234")], lay_trials
     ),
     "run.json": Target(
-        "run.json", lambda path: recorded_input(path.parent), lambda: json_seeds(RUN)
+        "run.json", lambda path: read_source(read_record(path.parent), path.parent),
+        lambda: json_seeds(RUN),
     ),
-    "rows, csv": Target("x.csv", use_rows, csv_seeds),
-    "rows, mtx": Target("x.mtx", use_rows, market_seeds),
     "rows, npy": Target("x.npy", use_rows, npy_seeds),
     "rows, npz": Target("x.npz", use_rows, npz_seeds),
     "rows, npz, one member": Target("x.npz", use_rows, npy_seeds, lay_member),
@@ -424,13 +395,7 @@ TARGETS = {
     "rows, npz, stored parts": Target(
         "x.npz", use_rows, sparse_seeds, partial(lay_sparse, packing=zipfile.ZIP_STORED)
     ),
-    "rows, h5": Target("x.h5", use_rows, h5ad_seeds, may_hang=True),
-    "rows, h5, sparse parts": Target("x.h5", use_rows, sparse_seeds, lay_h5),
+    "rows, h5ad": Target("x.h5ad", use_rows, h5ad_seeds, may_hang=True),
+    "rows, h5ad, sparse parts": Target("x.h5ad", use_rows, sparse_seeds, lay_h5),
     "rows, parquet": Target("x.parquet", use_rows, parquet_seeds),
-    "rows, zarr, header": Target(
-        "x.zarr", use_rows, partial(zarr_seeds, "zarr.json"), partial(lay_zarr, "zarr.json")
-    ),
-    "rows, zarr, chunk": Target(
-        "x.zarr", use_rows, partial(zarr_seeds, "0"), partial(lay_zarr, "0")
-    ),
 }  # fmt: skip

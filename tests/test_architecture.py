@@ -21,7 +21,6 @@ result -> rows
 palm -> palm result rows
 search -> palm result rows search
 losses -> losses palm result rows search
-streams -> losses palm rows search streams
 files -> exceptions files rows
 ledger ->
 metrics -> losses metrics palm result rows
@@ -31,7 +30,7 @@ prepare -> prepare rows
 explain -> explain losses result rows
 bounds -> bounds losses palm result rows
 estimators -> baselines bounds estimators exceptions files explain losses palm prepare page
-estimators -> result rows search number streams
+estimators -> result rows search number
 plot -> explain plot page result rows
 page -> bounds explain losses metrics page result rows
 number -> estimators exceptions explain ledger losses palm plot rows search number
@@ -46,7 +45,7 @@ ALLOWED = defaultdict(set)
 for line in ARROWS.strip().splitlines():
     room, below = line.split("->")
     ALLOWED[room.strip()] |= set(below.split())
-MATHEMATICS = {"result", "palm", "search", "losses", "streams", "bounds"}
+MATHEMATICS = {"result", "palm", "search", "losses", "bounds"}
 NUMERICAL = {"numpy", "scipy"}  # all that the mathematics may import of others
 HOMES = {  # an optional dependency and the only file, or folder, that imports it
     "matplotlib": "plot.py",

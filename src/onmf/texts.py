@@ -40,7 +40,7 @@ def cluster_texts(
 
     The texts are cleaned, their words counted and clustered with ``loss="kl"``, as by ``onmf
     cluster --text``. The features of the fitted model are words, and wherever it takes X it takes
-    texts, too: `predict`, `explain`, `report`, `partial_fit`.
+    texts, too: `predict`, `explain`, `partial_fit`.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ def cluster_texts(
         What is counted: as for `onmf.prepare.word_counts`.
     seeds : dict of str to list of str, optional
         Words of topics that you expect, by the name of the topic. Texts with two words of one topic
-        and fewer of all others are in that topic; `onmf.prepare.labels_by_seeds`. There are at
-        least as many clusters, and the others are free.
+        and fewer of all others (`onmf.prepare.labels_by_seeds`) are where its cluster starts. There
+        are at least as many clusters, and the others are free.
     loss : {"kl", "frobenius"}, default="kl"
         With "frobenius" the counts are weighted by sublinear tf-idf.
     random_state : int, RandomState instance or None, default=0
@@ -89,15 +89,11 @@ def cluster_texts(
         steps.append(kind.fit(X))
         X = steps[-1](X)
     model, reason = _with_k(model, X, n_clusters)
-    names: list[str] = []
     if seeds is not None:
-        known = labels_by_seeds(X, words.vocabulary, seeds)
-        names = [name for name in seeds if name in known]
-        place = {name: number for number, name in enumerate(names)}
-        model.set_params(init=class_means([place.get(name, -1) for name in known]))
-        if reason:  # chosen without the seeds
-            model.set_params(n_clusters=max(int(model.n_clusters or 0), len(names)))
-    model.fit(Table(X, [], list(words.vocabulary))).rename(dict(enumerate(names)))
+        start = class_means(labels_by_seeds(X, words.vocabulary, seeds))
+        k = max(int(model.n_clusters or 0), len(start.names) if reason else 0)  # chosen without
+        model.set_params(init=start, n_clusters=k)
+    model.fit(Table(X, [], list(words.vocabulary)))
     model.preprocessing_ = tuple(steps)
     if reason:
         model.reason_ = reason

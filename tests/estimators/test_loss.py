@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
 import onmf
-from onmf import ONMF, PALM, Fast, choose_k
+from onmf import ONMF, PALM, choose_k
 from onmf.exceptions import EmptyClusterWarning, UnassignedSampleWarning
 from onmf.page import html
 
@@ -125,18 +125,6 @@ def test_a_weight_of_two_is_a_sample_that_is_there_twice(fitted):
     assert model.score(X, sample_weight=weight) == pytest.approx(1 - twice.relative_error_)
 
 
-def test_one_vote_each_is_the_fit_of_shares(fitted):
-    X, _, _ = fitted
-    t = X.sum(axis=1, keepdims=True)
-    votes, shares = kl(equal_votes=True).fit(X), kl().fit(X / t)
-    np.testing.assert_array_equal(votes.labels_, shares.labels_)
-    assert votes.relative_error_ == pytest.approx(shares.relative_error_)
-    assert votes.inertia_ == pytest.approx(shares.inertia_)
-    assert votes.score(X) == pytest.approx(1 - votes.relative_error_)
-    np.testing.assert_allclose(votes.membership_ @ votes.cluster_centers_ / t,
-                               shares.membership_ @ shares.cluster_centers_)  # fmt: skip
-
-
 @pytest.mark.slow
 def test_more_starts_never_leave_more():
     for seed in range(4):
@@ -203,7 +191,6 @@ def test_explanation_page_and_number_of_clusters_know_the_loss(fitted):
     ordered = np.sort(model.decision_function(X), axis=1)
     np.testing.assert_allclose(found.margin, ordered[:, -1] - ordered[:, -2])
     assert found.certainty.min() > 0.5
-    assert kl(equal_votes=True).fit(X).explain(sp.csr_array(X)).certainty.min() > 0.5
     page = html(model, X)
     assert "relative divergence" in page
     assert "Kullback-Leibler divergence" in page
@@ -215,12 +202,6 @@ def test_explanation_page_and_number_of_clusters_know_the_loss(fitted):
     [
         ({"solver": "palm"}, "loss='kl' needs solver='fast'"),
         ({"solver": PALM(mu_h=1.0)}, "loss='kl' needs solver='fast'"),
-        ({"penalty": "nsncp"}, r"penalty .* is not available with loss='kl'"),
-        ({"solver": Fast(rho=1e-3)}, r"penalty \(with its rho and growth\) is not available"),
-        ({"solver": Fast(growth=1.5)}, r"penalty \(with its rho and growth\) is not available"),
-        ({"center_bounds": "data"}, r"center_bounds.* is not available with loss='kl'"),
-        ({"center_bounds": (0, 1)}, "center_bounds is not available with loss='kl'"),
-        ({"center_bounds": (None, None)}, r"\(center_bounds\) is not available with loss='kl'"),
         ({"max_iter": 0}, "max_iter must be a whole number >= 1"),
         ({"loss": "l1"}, "loss must be one of"),
     ],

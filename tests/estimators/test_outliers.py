@@ -58,11 +58,8 @@ def test_outliers_are_found_wherever_the_samples_are(place, tmp_path):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"equal_votes": True},
-        {"penalty": "nsncp"},
         {"n_init": 3},
         {"init": np.array([X[c == Y].mean(axis=0) for c in range(K)]) + X[STRANGE][:4] / 9},
-        {"center_bounds": "data"},
         {"max_iter": 4},
     ],
     ids=lambda settings: next(iter(settings)),

@@ -75,13 +75,6 @@ def test_a_sparse_matrix_and_features_of_zeros_change_no_label(data, global_rand
         assert there.relative_error_ == pytest.approx(here.relative_error_, rel=1e-9)
 
 
-def test_with_equal_votes_the_length_of_a_sample_does_not_matter(data, global_random_seed):
-    X, _ = data
-    length = 2.0 ** np.random.default_rng(global_random_seed).integers(-9, 9, (len(X), 1))
-    models = [ONMF(4, equal_votes=True, random_state=0).fit(rows) for rows in (X, length * X)]
-    np.testing.assert_array_equal(models[0].labels_, models[1].labels_)
-
-
 def test_planted_outliers_are_told_apart(data, global_random_seed):
     """Samples along single features, which no cluster has alone."""
     X, y = data

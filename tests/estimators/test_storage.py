@@ -107,22 +107,19 @@ SETTINGS = {
     "default": {},
     "many": {
         "n_init": 2,
-        "solver": Fast(rho=1e-2, growth=np.float64(1.5)),
+        "solver": PALM(rho=1e-2, growth=np.float64(1.5)),
         "n_jobs": 1,
         "tol": 1e-4,
     },
     "passes": {"solver": Fast(passes=3)},
-    "paper": {"solver": PALM(mu_h=1e-9), "penalty": "nsncp", "max_iter": np.int64(90)},
-    "penalty": {"solver": "palm", "penalty": General(1, 3, 3), "max_iter": 90},
-    "step": {"solver": "palm", "penalty": NSNCP(margin=1.0), "max_iter": 90},
+    "paper": {"solver": PALM("nsncp", mu_h=1e-9), "max_iter": np.int64(90)},
+    "penalty": {"solver": PALM(General(1, 3, 3)), "max_iter": 90},
+    "step": {"solver": PALM(NSNCP(margin=1.0)), "max_iter": 90},
     "inertia": {"solver": PALM(accelerate=True, mu_w=0.0, inner_tol=1e-2), "max_iter": 90},
-    "bounds": {"center_bounds": (0, np.inf)},
-    "data": {"center_bounds": "data"},
-    "list": {"center_bounds": [0, None]},
-} | {
-    f"a {name} object": {"solver": "palm", "penalty": kind, "max_iter": 90}
-    for name, kind in PENALTIES.items()
-}
+    "bounds": {"solver": PALM(center_bounds=(0, np.inf)), "max_iter": 90},
+    "data": {"solver": PALM(center_bounds="data"), "max_iter": 90},
+    "list": {"solver": PALM(center_bounds=[0, None]), "max_iter": 90},
+} | {f"a {name} object": {"solver": PALM(kind), "max_iter": 90} for name, kind in PENALTIES.items()}
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -289,6 +286,11 @@ def with_array(name, change, honest=True):
     return forge
 
 
+def paper(penalty):
+    """PALM as a header has it, with this penalty."""
+    return {"solver": "palm", "settings": {"penalty": penalty}}
+
+
 def with_header(*keys, value):
     def forge(path):
         header, members = take_apart(path)
@@ -417,11 +419,11 @@ HOSTILE = {
     "other k": (with_header("parameters", "n_clusters", value=4), "n_clusters centroids"),
     "unknown kind": (with_header("parameters", "tol", value={"eval": "1"}), "unknown kind"),
     "penalty": (
-        with_header("parameters", "penalty", value={"penalty": "os", "settings": {}}),
+        with_header("parameters", "solver", value=paper({"penalty": "os", "settings": {}})),
         "penalty 'os' is unknown",
     ),
     "penalty settings": (
-        with_header("parameters", "penalty", value={"penalty": "SNCP", "settings": {"x": 1}}),
+        with_header("parameters", "solver", value=paper({"penalty": "SNCP", "settings": {"x": 1}})),
         "has other settings",
     ),
     "NaN": (with_array("cluster_centers_", lambda W: W * np.nan), "not all finite"),

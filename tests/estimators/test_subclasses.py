@@ -21,7 +21,7 @@ class Topics(ONMF):
     """A subclass with fewer parameters, and one of its own."""
 
     def __init__(self, n_clusters=3, language="en"):
-        super().__init__(n_clusters, equal_votes=True, random_state=0)
+        super().__init__(n_clusters, random_state=0)
         self.language = language
 
 

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
-from onmf import ONMF, Baseline, Fast
+from onmf import ONMF, PALM, Fast
 from onmf.datasets import make_rays
 from onmf.losses import LOSSES
 
@@ -21,10 +21,11 @@ SIGNED = X - X.mean(axis=0)
 
 PARAMETERS = {
     "loss": list(LOSSES),
-    "solver": ["fast", "palm", Fast(passes=1), Fast(passes=2)],
+    "solver": [
+        *("fast", "palm", Fast(passes=1), Fast(passes=2)),
+        *(PALM(center_bounds=bounds) for bounds in ("data", (0, None), (None, None), (-1, 5))),
+    ],
     "outliers": [None, "auto", 3],
-    "equal_votes": [False, True],
-    "center_bounds": ["auto", "data", (0, None), (None, None), (-1, 5)],
 }
 
 

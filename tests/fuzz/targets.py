@@ -8,11 +8,9 @@ import gzip
 import hashlib
 import io
 import json
-import sqlite3
 import tempfile
 import warnings
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache, partial
@@ -26,12 +24,9 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.parquet
 import scipy.sparse as sp
-from onmf.ledger import Ledger
 
 import onmf
 from onmf import ONMF
-from onmf.estimators import checkpoint
-from onmf.files.container import container_bytes
 from onmf.rows import Check, PlacementRequest, place
 from onmf.rows.room import NoRoomError
 from onmf.rows.scale import safe_scale
@@ -97,18 +92,13 @@ def use_table(path: Path, **options: Any) -> None:
 def use_model(path: Path) -> None:
     model = onmf.load(path)
     model.predict(np.ones((2, model.n_features_in_)))
-    model.top_features(3)
+    model.unusual(np.ones((2, model.n_features_in_)))
 
 
 def use_rows(path: Path) -> None:
     """The first look of `fit` at rows on disk: it reads all of them."""
     placed = place(path, None, PlacementRequest(Check("ONMF"), safe_scale))
     assert np.isfinite(placed.data.sqnorm)
-
-
-def use_ledger(path: Path) -> None:
-    with Ledger(path) as ledger:
-        ledger.rows()
 
 
 # --- good files -----------------------------------------------------------------------------------
@@ -214,20 +204,6 @@ def model_seeds() -> list[bytes]:
     return [saved(ONMF(2, random_state=0).fit(X).save, "m.onmf")]
 
 
-def checkpoint_seeds() -> list[bytes]:
-    facts = {"state": {"W": X, "n": 3, "labels": np.arange(4)}, "fingerprint": "0" * 64}
-    return [saved(lambda path: checkpoint.write_notes(path, facts), "c.notes")]
-
-
-def ledger_bytes() -> bytes:
-    def write(path: Path) -> None:
-        with Ledger(path) as ledger:
-            ledger.plan([{"k": 1}, {"k": 2}])
-            ledger.record({"k": 1}, {"error": 0.5}, np.arange(5))
-
-    return saved(write, "t.sqlite")
-
-
 # --- bytes dressed up -----------------------------------------------------------------------------
 
 
@@ -298,25 +274,6 @@ def lay_centers(path: Path, data: bytes) -> None:
     lay_model(path, header, members | {"cluster_centers_.npy": data})
 
 
-def lay_checkpoint(path: Path, data: bytes) -> None:
-    """Other facts, around arrays whose checksums match."""
-    arrays = {"0": X, "1": np.arange(4)}
-    text = data.decode("utf-8", "replace")
-    path.write_bytes(container_bytes(checkpoint.CHECKPOINT_KIND, {"facts": text}, arrays))
-
-
-def lay_trials(path: Path, data: bytes) -> None:
-    """A ledger with a row that somebody else wrote."""
-    path.write_bytes(ledger_bytes())
-    trial, _, rest = data.partition(b"|")
-    result, _, labels = rest.partition(b"|")
-    base = sqlite3.connect(path)
-    with base:
-        base.execute("UPDATE trials SET result = ?, labels = ?", (result, labels))
-        base.execute("UPDATE trials SET trial = ? WHERE rowid = 1", (trial,))
-    base.close()
-
-
 @cache
 def workbook_parts() -> dict[str, bytes]:
     """The parts of a small workbook."""
@@ -376,14 +333,6 @@ TARGETS = {
         )
         for part in ("sheet1.xml", "workbook.xml", "styles.xml", "workbook.xml.rels")
     },
-    "checkpoint": Target("c.notes", checkpoint.read_notes, checkpoint_seeds),
-    "checkpoint, facts": Target(
-        "c.notes", checkpoint.read_notes, lambda: json_seeds({"W": {"array": "0"}}), lay_checkpoint
-    ),
-    "ledger": Target("t.sqlite", use_ledger, lambda: [ledger_bytes()]),
-    "ledger, row": Target(
-        "t.sqlite", use_ledger, lambda: [b'{"k": 1}|{"e": 1}|' + zlib.compress(b"1234")], lay_trials
-    ),
     "run.json": Target(
         "run.json", lambda path: read_source(read_record(path.parent), path.parent),
         lambda: json_seeds(RUN),

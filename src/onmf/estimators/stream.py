@@ -7,7 +7,7 @@ kept (`rows.summary`), in which every sum over what was seen is unbiased.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -55,8 +55,11 @@ class Stream:
             before = replace(before, candidates=parts)
         more = draw(X, weight, self.seen, before.size, loss)
         seen = self.seen + X.shape[0]
-        known = np.hstack([self.rays, [np.arange(self.seen, seen), rays]])
-        return replace(self, summary=before + more, rays=known, seen=seen)
+        known, summary = np.hstack([self.rays, [np.arange(self.seen, seen), rays]]), before + more
+        kept = np.concatenate([part.numbers for part in summary.candidates])
+        if known.shape[1] > 2 * len(kept):
+            known = known[:, np.isin(known[0], kept)]
+        return replace(self, summary=summary, rays=known, seen=seen)
 
     @property
     def whole(self) -> bool:
@@ -137,3 +140,38 @@ def draw(X: Matrix, weight: Array, first: int, size: int, loss: Loss) -> Summary
     """The summary of these rows, whose numbers begin at `first`."""
     sampler = BottomKSampler(size, weight_of=loss.sampling_weight)
     return sampler.draw(Block(X, np.asarray(weight, np.float64)[:, None]), first)
+
+
+class Refit(NamedTuple):
+    """A fit to the rows that are kept.
+
+    rays, weight : new rays, and the weight of their rows.
+    labels : the new ray of each row, -1 for none.
+    heirs : the number of the old ray that each new one is; a higher number for none.
+    """
+
+    rays: Array
+    weight: Array
+    labels: Array
+    heirs: tuple[int, ...]
+
+
+def corrected(
+    fit: Refit, stream: Stream, S: Array, weight: Array, W: Array, loss: Loss
+) -> tuple[Array, Array]:
+    """New rays as those of all that was seen, and its weights.
+
+    S' = S - (sum of the kept rows of the old ray) + (sum of the kept rows of the new one)
+
+    The kept rows stand for all, so the sums stay unbiased; of a ray that kept its rows they stay
+    as they are. S and `weight` are those by the old rays W.
+    """
+    rows, d = stream.summary.chosen()
+    old, same = stream.rays_of(rows.numbers), np.array(fit.heirs) < len(W)
+    place, inside = np.where(same, fit.heirs, 0), old >= 0
+    rest = S - loss.sums(rows.X, d, old, W)
+    left = weight - np.bincount(old[inside], d[inside], len(W))
+    new = loss.sums(rows.X, d, fit.labels, fit.rays) + rest[place] * same[:, None]
+    n = np.maximum(fit.weight + left[place] * same, np.finfo(np.float64).tiny)
+    low = 0.0 if min(fit.rays.min(), S.min()) >= 0 else -np.inf
+    return loss.centroids_of_sums(np.maximum(new, low), n, fit.rays), n

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from onmf.cells import CellFit, annotated
-from onmf.files.output import Content, place_for, replace_files, seal_files
+from onmf.files import Content, place_for, replace_files, seal_files
 from onmf.prepare.seeds import read_seeds
 from onmf_app import NOT_CONVERGED
 from onmf_app.console import note, say

@@ -8,11 +8,9 @@ from typing import Any
 import click
 
 from onmf import ONMF
-from onmf.files.checksums import checksum
-from onmf.files.output import place_for, replace_together, seal_files, to_json_values
+from onmf.files import checksum, place_for, replace_together, seal_files, to_json_values
 from onmf.prepare.numerals import to_count
-from onmf.rows.table import Table, one_line
-from onmf.rows.terms import Terms
+from onmf.rows import Table, Terms, one_line
 from onmf_app.console import notes, say, waiting
 from onmf_app.options import Word
 from onmf_app.runs.fits import grow_tree

@@ -10,14 +10,10 @@ from click.core import ParameterSource
 
 from onmf.losses import LOSSES
 from onmf.page.images import image_shape
+from onmf.prepare import Tfidf
 from onmf.prepare.base import Step, StepOption
 from onmf.prepare.numerals import to_count
-from onmf.prepare.steps import (
-    STEPS,
-    WEIGHTS_OF_WORDS,
-    Tfidf,
-    suited_loss,
-)
+from onmf.prepare.steps import STEPS, WEIGHTS_OF_WORDS, suited_loss
 from onmf.prepare.texts import document_count
 from onmf_app.console import note
 from onmf_app.read.documents import find_documents

@@ -9,11 +9,8 @@ import click
 import numpy as np
 
 from onmf import ONMF, load
-from onmf.files.output import place_for, replace_files
-from onmf.rows.columns import class_file
-from onmf.rows.source import Source
-from onmf.rows.table import Table, turn
-from onmf.rows.terms import Terms
+from onmf.files import place_for, replace_files
+from onmf.rows import Source, Table, Terms, class_file, turn
 from onmf_app.console import note, notes, say
 from onmf_app.options import (
     FOLLOW_LINKS,

@@ -33,7 +33,7 @@ from onmf.rows.scale import safe_scale
 from onmf_app.read.annotation import read_labels
 from onmf_app.read.documents import read_documents
 from onmf_app.read.formats import read_table
-from onmf_app.runs.results import recorded_input
+from onmf_app.runs.records import read_record, read_source
 
 DOCUMENTED = (
     ValueError,
@@ -319,7 +319,6 @@ TARGETS = {
     "npz, sparse parts": Target("x.npz", use_table, sparse_seeds, lay_sparse),
     "mtx": Target("x.mtx", use_table, market_seeds),
     "mtx.gz": Target("x.mtx.gz", use_table, market_seeds, lay_gzip),
-    "h5": Target("x.h5", use_table, h5ad_seeds, may_hang=True),
     "parquet": Target("x.parquet", partial(use_table, labels="y"), parquet_seeds),
     "h5ad": Target("x.h5ad", partial(use_table, labels="type"), h5ad_seeds, may_hang=True),
     "h5ad, sparse parts": Target("x.h5ad", use_table, sparse_seeds, lay_h5),
@@ -335,10 +334,9 @@ TARGETS = {
         for part in ("sheet1.xml", "workbook.xml", "styles.xml", "workbook.xml.rels")
     },
     "run.json": Target(
-        "run.json", lambda path: recorded_input(path.parent), lambda: json_seeds(RUN)
+        "run.json", lambda path: read_source(read_record(path.parent), path.parent),
+        lambda: json_seeds(RUN),
     ),
-    "rows, csv": Target("x.csv", use_rows, csv_seeds),
-    "rows, mtx": Target("x.mtx", use_rows, market_seeds),
     "rows, npy": Target("x.npy", use_rows, npy_seeds),
     "rows, npz": Target("x.npz", use_rows, npz_seeds),
     "rows, npz, one member": Target("x.npz", use_rows, npy_seeds, lay_member),
@@ -346,7 +344,7 @@ TARGETS = {
     "rows, npz, stored parts": Target(
         "x.npz", use_rows, sparse_seeds, partial(lay_sparse, packing=zipfile.ZIP_STORED)
     ),
-    "rows, h5": Target("x.h5", use_rows, h5ad_seeds, may_hang=True),
-    "rows, h5, sparse parts": Target("x.h5", use_rows, sparse_seeds, lay_h5),
+    "rows, h5ad": Target("x.h5ad", use_rows, h5ad_seeds, may_hang=True),
+    "rows, h5ad, sparse parts": Target("x.h5ad", use_rows, sparse_seeds, lay_h5),
     "rows, parquet": Target("x.parquet", use_rows, parquet_seeds),
 }  # fmt: skip

@@ -7,12 +7,12 @@ be read by rows the data are written once, batch by batch, to a temporary file. 
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +20,11 @@ from onmf.rows.columns import ROWS_INSPECTED, class_names, find_columns
 from onmf.rows.flat import FlatFile, room_for
 from onmf.rows.room import check_memory
 from onmf.rows.source import Dense, Source
-from onmf.rows.table import Array, Names, Numbered, Options, in_blocks, reading_errors
+from onmf.rows.table import Array, Names, Numbered, Options, reading_errors
 
 try:
     import pyarrow as pa
     from pyarrow.dataset import ParquetFragmentScanOptions, dataset
-    from pyarrow.parquet import ParquetWriter, read_table
 except ImportError as missing:
     raise ImportError(
         'Parquet files are read by pyarrow, which `pip install "onmf[parquet]"` installs.'
@@ -34,7 +33,7 @@ except ImportError as missing:
 ENTRIES_PER_BATCH = 1_000_000  # 8 MB of double precision: columns become rows in the cache
 LARGEST_ROW_GROUP = 64_000_000  # entries; 512 MB of double precision
 ROWS_AT_ONCE = 1000  # as Python objects: the first rows of a long table tell what it is
-# Of files here: buffers that are fetched ahead are kept until the end.
+# Buffers that are fetched ahead are kept until the end.
 IN_ORDER = ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
 NUMERIC_TYPES = (  # a column of nulls only is one of missing numbers
     pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal,
@@ -91,10 +90,7 @@ def _first_cells(data: Any) -> dict[int, list[str]]:
 
 def open_dataset(path: Path) -> Any:
     """pyarrow's data set of a file, or of the files of a folder."""
-    if isinstance(path, Path):
-        return dataset(path, format="parquet")
-    system, name = path.system
-    return dataset(name, format="parquet", filesystem=system)
+    return dataset(path, format="parquet")
 
 
 def read_rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -129,7 +125,7 @@ class ColumnMatrix:
                 batch_readahead=1,
                 fragment_readahead=1,
                 use_threads=False,
-                fragment_scan_options=IN_ORDER if isinstance(self.path, Path) else None,
+                fragment_scan_options=IN_ORDER,
             ):
                 done += batch.num_rows
                 if done > n:
@@ -218,19 +214,3 @@ def _pandas_index(schema: Any) -> int | None:
     index = json.loads(metadata.get(b"pandas", "{}")).get("index_columns", [])
     known = index if isinstance(index, list) else []
     return next((j for j, name in enumerate(schema.names) if name in known), None)
-
-
-def parquet_columns(path: Path) -> dict[str, list[Any]]:
-    """The columns of a file that `write_parquet` made."""
-    with reading_errors(path.name, "Parquet"):
-        return dict(read_table(path).to_pydict())
-
-
-def write_parquet(columns: Mapping[str, Any], file: IO[bytes]) -> None:
-    """A file with these columns, written some rows at a time."""
-    with ExitStack() as stack:
-        writer = None
-        for parts in zip(*map(in_blocks, columns.values()), strict=True):
-            table = pa.table(dict(zip(columns, parts, strict=True)))
-            writer = writer or stack.enter_context(ParquetWriter(file, table.schema))
-            writer.write_table(table)

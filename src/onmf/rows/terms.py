@@ -39,11 +39,6 @@ class Terms:
         return f"{n:,} {self.words()[noun if n == 1 else f'{noun}s']}"
 
 
-def batches_counted(n: int) -> str:
-    """1 batch, 12 batches."""
-    return f"{n:,} batch{'es' if n != 1 else ''}"
-
-
 SAMPLES = Terms()
 DOCUMENTS = Terms("document", "documents", "word", "words", "topic", "topics")
 EMBEDDED = Terms("document", "documents", "feature", "features", "topic", "topics")

@@ -12,8 +12,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from onmf.rows.columns import check_file, class_file, class_names
-from onmf.rows.table import Options, Table, check_unique, listing, one_line
+from onmf.rows import (
+    Options,
+    Table,
+    check_file,
+    check_unique,
+    class_file,
+    class_names,
+    listing,
+    one_line,
+)
 from onmf_app.read.cells import unguard_cell
 from onmf_app.read.delimited import text_cells
 from onmf_app.read.layouts import LINES_INSPECTED

@@ -21,17 +21,24 @@ import numpy as np
 from onmf.exceptions import FormatError, TableWarning
 from onmf.prepare.genes import rows_are_genes
 from onmf.prepare.numerals import to_number
-from onmf.rows.columns import (
+from onmf.rows import (
+    MOST_LISTED,
     ROWS_INSPECTED,
     Columns,
+    InMemoryTable,
+    Options,
+    Source,
+    Table,
     are_classes,
+    check_memory,
     class_names,
     find_columns,
+    listing,
+    numbered,
+    one_line,
     remedy,
+    turn,
 )
-from onmf.rows.room import check_memory
-from onmf.rows.source import InMemoryTable, Source
-from onmf.rows.table import MOST_LISTED, Options, Table, listing, numbered, one_line, turn
 from onmf_app.read.cells import Number, has_no_value, is_cell, number_reader, unguard_cell
 from onmf_app.read.headers import is_header, is_text
 from onmf_app.read.layouts import (

@@ -11,19 +11,17 @@ from statistics import median
 from typing import Any
 
 from onmf.exceptions import TableWarning
-from onmf.files.checksums import visible_files
-from onmf.rows.columns import (
+from onmf.files import visible_files
+from onmf.rows import (
     ID_HEADINGS,
     ROWS_INSPECTED,
     WORDS_OF_A_TEXT,
-    class_names,
-    column_of_texts,
-)
-from onmf.rows.table import (
     Options,
     Progress,
     Table,
     check_unique,
+    class_names,
+    column_of_texts,
     listing,
     no_progress,
     one_line,

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.exceptions import TableWarning
-from onmf.rows.table import Table, listing
+from onmf.rows import Table, listing
 
 Duplicates = Literal["number", "sum", "first", "refuse"]
 

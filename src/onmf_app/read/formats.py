@@ -5,12 +5,23 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from onmf.files.checksums import visible_files
+from onmf.files import visible_files
 from onmf.prepare.genes import rows_are_genes
-from onmf.rows.formats import ARRAYS, open_arrays
-from onmf.rows.source import InMemoryTable, Source
-from onmf.rows.table import Options, Progress, Table, check_unique, no_progress, turn
-from onmf.rows.terms import CELLS, SAMPLES, Terms
+from onmf.rows import (
+    ARRAYS,
+    CELLS,
+    SAMPLES,
+    InMemoryTable,
+    Options,
+    Progress,
+    Source,
+    Table,
+    Terms,
+    check_unique,
+    no_progress,
+    open_arrays,
+    turn,
+)
 from onmf_app.read.annotation import with_classes
 from onmf_app.read.duplicates import Duplicates, merge_features, number_features
 from onmf_app.read.layouts import note_turned

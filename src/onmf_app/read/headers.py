@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from onmf.rows.columns import ID_HEADINGS
-from onmf.rows.table import numbered
+from onmf.rows import ID_HEADINGS, numbered
 from onmf_app.read.cells import Number, has_no_value, is_amount, is_cell
 
 FEWEST_SPACED = 3  # numbers at equal steps, such as years, that may be a header

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onmf.exceptions import TableWarning
-from onmf.rows.table import Table, listing, one_line
+from onmf.rows import Table, listing, one_line
 
 Line = tuple[int, list[str]]  # its number, and its cells
 Lines = Iterator[Line]

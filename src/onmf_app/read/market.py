@@ -13,13 +13,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.prepare.numerals import to_count
-from onmf.rows.room import check_memory
-from onmf.rows.source import InMemoryTable, Source
-from onmf.rows.table import (
+from onmf.rows import (
     Array,
+    InMemoryTable,
     Options,
+    Source,
     Table,
     check_extent,
+    check_memory,
     check_size,
     numbered,
     reading_errors,

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from onmf.rows.source import InMemoryTable, Source
-from onmf.rows.table import Options, Progress
+from onmf.rows import InMemoryTable, Options, Progress, Source
 from onmf_app.read.delimited import as_table
 from onmf_app.read.text_files import text_lines
 

@@ -7,8 +7,8 @@ from typing import IO, Any, NamedTuple, Self
 
 import numpy as np
 
-from onmf.files.output import Content
-from onmf.rows.table import Array, Coded, Numbered, in_blocks
+from onmf.files import Content
+from onmf.rows import Array, Coded, Numbered, in_blocks
 from onmf_app.read.cells import FORMULA_STARTS, guard_cell
 
 ROWS_PER_BLOCK = 10_000  # of a table that is written

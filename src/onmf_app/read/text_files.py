@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from onmf.exceptions import FormatError, TableWarning
-from onmf.rows.table import Progress, no_progress
+from onmf.rows import Progress, no_progress
 from onmf_app.read.encodings import detect_encoding
 
 LONGEST_LINE = 200_000_000  # bytes: a longer line is no table, and may be a zip bomb

@@ -14,9 +14,7 @@ from zipfile import ZipFile
 from python_calamine import CalamineError, CalamineWorkbook
 
 from onmf.exceptions import FormatError, TableWarning
-from onmf.rows.room import check_memory
-from onmf.rows.source import InMemoryTable, Source
-from onmf.rows.table import Options, listing, reading_errors
+from onmf.rows import InMemoryTable, Options, Source, check_memory, listing, reading_errors
 from onmf_app.read.delimited import as_table
 from onmf_app.read.layouts import LINES_INSPECTED, Line
 from onmf_app.read.text_files import check_unpacked

@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.prepare.steps import apply
-from onmf.rows.source import Source
-from onmf.rows.table import Table, listing, numbered
+from onmf.prepare import apply
+from onmf.rows import Source, Table, listing, numbered
 
 
 def is_transposed(table: Table, model: Any) -> bool:

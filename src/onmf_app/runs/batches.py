@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from onmf.prepare.batches import center_batches
-from onmf.rows.columns import class_file
-from onmf.rows.source import Source
-from onmf.rows.table import Table
+from onmf.prepare import center_batches
+from onmf.rows import Source, Table, class_file
 from onmf_app.read.annotation import read_labels
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from onmf.prepare import Tfidf, Words
-from onmf.rows.table import Table, listing
+from onmf.rows import Table, listing
 from onmf_app.read.documents import read_documents
 from onmf_app.runs.inputs import Input
 

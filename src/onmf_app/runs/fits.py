@@ -7,11 +7,9 @@ from typing import Any
 
 from onmf import ONMF, Fast, build_tree, choose_k, class_means
 from onmf.exceptions import UnassignedSampleWarning
-from onmf.page.versions import package_versions
-from onmf.prepare.seeds import labels_by_seeds
-from onmf.rows.source import Source
-from onmf.rows.table import Table
-from onmf.rows.terms import Terms
+from onmf.page import package_versions
+from onmf.prepare import labels_by_seeds
+from onmf.rows import Source, Table, Terms
 from onmf_app.console import note, notes, show_sweeps, waiting, within_memory
 from onmf_app.runs.batches import batches_of
 from onmf_app.runs.description import describe

@@ -12,26 +12,29 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.files.checksums import checksum
-from onmf.prepare.cleaning import Strip
+from onmf.files import checksum
+from onmf.prepare import Strip, Variable, apply
 from onmf.prepare.expression import default_steps
-from onmf.prepare.steps import STEPS, Step, Variable, apply, apply_step
+from onmf.prepare.steps import STEPS, Step, apply_step
 from onmf.prepare.units import default_scaling
-from onmf.rows.check import Check
-from onmf.rows.columns import class_file
-from onmf.rows.flat import TemporaryFolder
-from onmf.rows.formats import stays_on_disk
-from onmf.rows.source import Source
-from onmf.rows.sweep import Array
-from onmf.rows.table import (
+from onmf.rows import (
+    DOCUMENTS,
+    EMBEDDED,
+    PICTURES,
+    Array,
+    Check,
     Progress,
+    Source,
     Table,
+    TemporaryFolder,
+    Terms,
     check_text,
     check_unique,
+    class_file,
     listing,
     no_progress,
+    stays_on_disk,
 )
-from onmf.rows.terms import DOCUMENTS, EMBEDDED, PICTURES, Terms
 from onmf_app.read.documents import read_documents
 from onmf_app.read.duplicates import Duplicates
 from onmf_app.read.formats import can_drop, complete_table, open_source, terms_of_file

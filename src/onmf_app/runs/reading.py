@@ -10,7 +10,7 @@ from onmf.prepare import Words
 from onmf.prepare.arrays import parts_of
 from onmf.prepare.expression import DEFAULT_WORDS, are_counts_of_events
 from onmf.prepare.steps import suited_loss
-from onmf.rows.table import Progress, Table
+from onmf.rows import Progress, Table
 from onmf_app.console import note, notes, waiting, within_memory
 from onmf_app.runs.hints import before_fit
 from onmf_app.runs.inputs import Input

@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from onmf.files.checksums import checksum
-from onmf.files.output import finish_replacement, to_json_values
-from onmf.rows.columns import class_file
-from onmf.rows.terms import Terms
+from onmf.files import checksum, finish_replacement, to_json_values
+from onmf.rows import Terms, class_file
 from onmf.tree import Tree
 from onmf_app.runs.inputs import Input
 

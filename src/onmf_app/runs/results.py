@@ -13,10 +13,8 @@ from onmf import ONMF, load
 from onmf.estimators.storage import model_bytes
 from onmf.explain import ClusterRow
 from onmf.explain.checks import check_fitted_to
-from onmf.files.output import Content, to_json_values
-from onmf.rows.sweep import Array
-from onmf.rows.table import Table
-from onmf.rows.terms import Terms
+from onmf.files import Content, to_json_values
+from onmf.rows import Array, Table, Terms
 from onmf_app.console import notes, waiting
 from onmf_app.read.sheets import csv_writers
 from onmf_app.runs import records, tables

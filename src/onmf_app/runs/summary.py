@@ -6,8 +6,7 @@ from typing import Any
 
 from onmf.explain.trust import TRUSTED, again_sentence, in_words, no_gap
 from onmf.losses import LOSSES
-from onmf.rows.table import listing, one_line
-from onmf.rows.terms import Terms
+from onmf.rows import Terms, listing, one_line
 from onmf_app.runs.records import OPTIONAL, RESULTS
 from onmf_app.runs.tables import outlier_sentence, score_sentence
 

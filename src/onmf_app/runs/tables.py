@@ -14,9 +14,7 @@ from onmf.metrics import (
     normalized_mutual_info_score,
 )
 from onmf.prepare.steps import units_after
-from onmf.rows.sweep import Array
-from onmf.rows.table import Coded, one_line
-from onmf.rows.terms import Terms
+from onmf.rows import Array, Coded, Terms, one_line
 from onmf_app.read.sheets import Columns, Sheet
 
 LONGEST_CELL = 32_767  # characters in Excel, which puts the rest into other rows

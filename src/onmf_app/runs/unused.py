@@ -13,8 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from onmf.prepare.expression import are_counts_of_events
-from onmf.rows.sweep import Array
-from onmf.rows.table import Table, listing
+from onmf.rows import Array, Table, listing
 from onmf_app.read.formats import can_drop
 from onmf_app.runs.inputs import Input
 

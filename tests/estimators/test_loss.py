@@ -210,7 +210,7 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(fitted, params, message):
 
 
 def test_negative_and_missing_data_are_refused(fitted):
-    X, _, model = fitted
+    X = fitted[0]
     with pytest.raises(ValueError, match="Negative values"):
         kl().fit(X - 1)
     with pytest.raises(ValueError, match="NaN"):

@@ -32,10 +32,9 @@ from onmf.rows.scale import check_squares
 from onmf.rows.sweep import Array
 from onmf.rows.threads import single_threaded_blas
 
-GROWTH = (
-    1.25  # of what was seen, until it is fitted again; 1.5: up to 3 % more error if batches come
-)
-# ordered by kind (benchmarks/stream.py)
+# Of what was seen, until it is fitted again; 1.5: up to 3 % more error if batches come ordered by
+# kind (benchmarks/stream.py).
+GROWTH = 1.25
 OF_A_FIT = ("history_", "n_iter_", "converged_", "stationarity_", "_kept")
 
 
@@ -78,10 +77,10 @@ class PartialFitMixin(Clusterer):
 
         A model that is not fitted clusters the first batch as `fit` does. A fitted one keeps what
         it has seen as one row per ray, with the weight of its samples. Batches are added to these
-        rows, of which a weighted sample is kept (600 per cluster). When there is a quarter
-        more of what was seen, they are clustered again from the present centroids; in between,
-        each centroid becomes that of all samples that it was given so far. What was seen before is
-        not forgotten: clusters of which a batch has no samples stay.
+        rows, of which a weighted sample is kept (600 per cluster). When a quarter more was seen,
+        they are clustered again from the present centroids; in between, each centroid becomes that
+        of all samples that it was given so far. What was seen before is not forgotten: clusters of
+        which a batch has no samples stay.
 
         Clusters keep their ids. `labels_`, `membership_` and `relative_error_` are those of the
         last batch. `save` stores the rows that are kept.

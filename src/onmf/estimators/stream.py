@@ -174,6 +174,6 @@ def corrected(
     rest = S - loss.sums(rows.X, d, old, W)
     left = weight - np.bincount(old[inside], d[inside], len(W))
     new = loss.sums(rows.X, d, fit.labels, fit.rays) + rest[place] * same[:, None]
-    n = np.maximum(fit.weight + left[place] * same, np.finfo(np.float64).tiny)
+    n = np.maximum(fit.weight + left[place] * same, 0.0)
     low = 0.0 if min(fit.rays.min(), S.min()) >= 0 else -np.inf
     return loss.centroids_of_sums(np.maximum(new, low), n, fit.rays), n

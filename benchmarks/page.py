@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onmf import ONMF
-from onmf.io.terms import DOCUMENTS
+from onmf.rows import DOCUMENTS
 from onmf.page import html
 from tables import table, write_section
 

@@ -3,7 +3,6 @@
 import numpy as np
 
 from onmf.losses.kl_search import Counts
-from onmf.losses.profiles import by_count
 from onmf.rows.sweep import Block
 
 
@@ -30,4 +29,4 @@ def some(n=40, m=12, k=3, seed=0, size=30):
 
 
 def counts_of(X):
-    return Counts.of(Block(X, np.ones((len(X), 1))), by_count)
+    return Counts.of(Block(X, np.ones((len(X), 1))))

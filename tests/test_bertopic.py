@@ -83,13 +83,12 @@ def test_the_recipe_finds_the_topics(documents, block):
         assert scope["new_topics"] == [0]
 
 
-def test_signed_vectors_give_the_same_topics_with_a_warning_as_without_bounds(documents):
+def test_signed_vectors_are_clustered_with_a_warning(documents):
     vectors = make_pipeline(TfidfVectorizer(), TruncatedSVD(8, random_state=0)).fit_transform(
         documents
     )
     with pytest.warns(SignedDataWarning):
         labels = ONMF(3, random_state=0).fit(vectors).labels_
-    free = ONMF(3, center_bounds=(None, None), random_state=0).fit(vectors)
-    np.testing.assert_array_equal(labels, free.labels_)
+    assert len(np.unique(labels)) == 3
     with pytest.raises(ValueError, match="Negative values in data"):
-        ONMF(3, center_bounds=(0, None)).fit(vectors)
+        ONMF(3, loss="kl").fit(vectors)

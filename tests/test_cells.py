@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from cases import few
 from onmf import ONMF, choose_k, cluster_anndata, explain, load, prepare
 from onmf.exceptions import SignedDataWarning, TableWarning
-from onmf.io import read_table
+from onmf_app.read.formats import read_table
 
 anndata = pytest.importorskip("anndata")
 
@@ -48,7 +48,7 @@ def test_everything_is_written_where_scanpy_users_look(adata):
     np.testing.assert_array_equal(table["found_again"], found.found_again)
     np.testing.assert_array_equal(table["p_one_cloud"], found.markers.p_one_cloud)
     assert model.feature_names_in_.tolist() == adata.var_names.tolist()
-    assert model.top_features(1)[0][0][0].startswith("gene")
+    assert model.feature_names_in_[0].startswith("gene")
 
 
 def test_a_layer_and_another_key(adata):
@@ -158,7 +158,9 @@ def test_raw_a_layer_or_an_embedding_can_be_clustered(classic, planted):
     assert len(classic.uns["rank_genes_groups_a"]["names"]) == 30
     model = cluster_anndata(classic, 4, obsm="X_pca", key_added="b")
     X = classic.obsm["X_pca"]
-    alone = ONMF(4, random_state=0, center_bounds=(None, None)).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SignedDataWarning)
+        alone = ONMF(4, random_state=0).fit(X)
     np.testing.assert_array_equal(model.labels_, alone.labels_)
     assert "b_centers" not in classic.varm
     ranked = classic.uns["rank_genes_groups_b"]["names"]["0"]
@@ -200,7 +202,7 @@ def test_a_layer_of_a_file_that_is_not_there_is_named_with_all_that_are(classic,
 @pytest.mark.parametrize("container", few([sp.csr_matrix, np.asarray, sp.csc_matrix]))
 def test_it_can_be_written_and_read_again_and_clustered_from_disk(adata, container, tmp_path):
     adata.X = container(adata.X)
-    cluster_anndata(adata, 4, random_state=0, center_bounds=(0, None))
+    cluster_anndata(adata, 4, random_state=0)
     adata.write_h5ad(tmp_path / "cells.h5ad")
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
     assert backed.obs["onmf"].tolist() == adata.obs["onmf"].tolist()
@@ -258,7 +260,7 @@ def test_only_some_variables_are_used(adata, tmp_path):
     np.testing.assert_array_equal(other.labels_, model.labels_)
     model.save(tmp_path / "model.onmf")
     saved = load(tmp_path / "model.onmf")
-    assert saved.top_features(3) == model.top_features(3)
+    np.testing.assert_array_equal(saved.cluster_centers_, model.cluster_centers_)
     np.testing.assert_array_equal(saved.predict(adata[:, saved.feature_names_in_]), model.labels_)
 
 

@@ -17,8 +17,7 @@ from sklearn.exceptions import NotFittedError
 from cases import few
 from onmf import ONMF, PALM
 from onmf.datasets import make_rays
-from onmf.io import flat
-from onmf.rows import disk
+from onmf.rows import disk, flat
 from onmf.rows.memory import InMemory
 
 X, _ = make_rays(240, 30, 4, noise=0.6, random_state=2)

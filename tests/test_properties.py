@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from onmf import ONMF, choose_k
+from onmf import ONMF, PALM, choose_k
 from onmf_paper.bounds import partition_error, spectral_bound
 
 USUAL = 300
@@ -216,12 +216,12 @@ def test_no_clustering_is_below_the_bound(data, problem):
     assert bound <= partition_error(rows, labels)
 
 
-@promise(1, st.data(), problems(), st.sampled_from(["sncp", "nsncp"]))
-def test_the_default_gives_a_valid_clustering_or_a_sentence(data, problem, penalty):
+@promise(1, st.data(), problems())
+def test_the_default_gives_a_valid_clustering_or_a_sentence(data, problem):
     X, k = problem
     container = CONTAINERS[data.draw(st.sampled_from(list(CONTAINERS)))]
     weight = data.draw(weights(len(X)))
-    model = fit(ONMF(k, penalty=penalty, random_state=0), container(X), weight)
+    model = fit(ONMF(k, random_state=0), container(X), weight)
     weighed = X if weight is None else X[weight > 0]
     if model is None:
         assert extreme(X, weight) or directions(weighed) < k
@@ -258,15 +258,15 @@ def test_the_papers_method_gives_finite_factors_or_a_sentence(data, problem, pen
     X, k = problem
     container = CONTAINERS[data.draw(st.sampled_from(list(CONTAINERS)))]
     weight = data.draw(weights(len(X)))
-    model = ONMF(k, penalty=penalty, solver="palm", max_iter=50, random_state=0)
+    model = ONMF(k, solver=PALM(penalty), max_iter=50, random_state=0)
     model = fit(model, container(X), weight)
     if model is not None:
         check_factors(model, X, k)
 
 
-@promise(0.03, samples(), st.integers(1, 3), st.sampled_from(["sncp", "nsncp"]))
-def test_a_choice_of_k_is_one_of_those_asked_for_or_a_sentence(X, first, penalty):
-    model, ks = ONMF(penalty=penalty, random_state=0), range(first, first + 3)
+@promise(0.03, samples(), st.integers(1, 3))
+def test_a_choice_of_k_is_one_of_those_asked_for_or_a_sentence(X, first):
+    model, ks = ONMF(random_state=0), range(first, first + 3)
     choice = answer(choose_k, model, X, ks, n_runs=2, beyond=False)
     if choice is not None:
         assert choice.best_k in ks
@@ -299,8 +299,8 @@ def test_samples_with_holes_give_a_valid_clustering_or_a_sentence(data, problem,
         assert left / whole == pytest.approx(model.relative_error_, abs=1e-4)
 
 
-@promise(0.1, problems(), st.sampled_from(["sncp", "nsncp"]), st.booleans())
-def test_rows_on_disk_give_the_bits_of_memory_or_the_same_sentence(problem, penalty, sparse):
+@promise(0.1, problems(), st.booleans())
+def test_rows_on_disk_give_the_bits_of_memory_or_the_same_sentence(problem, sparse):
     X, k = problem
     with tempfile.TemporaryDirectory() as folder:
         if sparse:
@@ -309,7 +309,7 @@ def test_rows_on_disk_give_the_bits_of_memory_or_the_same_sentence(problem, pena
         else:
             path = Path(folder, "x.npy")
             np.save(path, X)
-        there, here = (fit(ONMF(k, penalty=penalty, random_state=0), x, None) for x in (path, X))
+        there, here = (fit(ONMF(k, random_state=0), x, None) for x in (path, X))
     assert (there is None) == (here is None)
     if here is not None:
         np.testing.assert_array_equal(there.labels_, here.labels_)
@@ -338,7 +338,7 @@ def test_a_bad_entry_is_named_with_its_place(X, where, value):
     X[row, column] = value
     for container in ("array", "csr", "frame"):
         with pytest.raises(ValueError, match=rf"\(row {row}, column {column}\)"):
-            ONMF(1, center_bounds=(0, None)).fit(CONTAINERS[container](X))
+            ONMF(1, loss="kl").fit(CONTAINERS[container](X))
 
 
 @example(np.eye(3), 2, 20)

@@ -191,22 +191,6 @@ def test_theorem_3_beyond_the_slope_every_stationary_point_has_one_cluster(seed)
     assert (hard.min(axis=1) == 0).all()
 
 
-@pytest.mark.parametrize("tau", [0.0, 0.3, 1.0])
-def test_the_row_problems_are_the_penalised_ones_and_convex(tau):
-    rng = np.random.default_rng(0)
-    U, y = unit(rng.random((4, 6))), rng.random(6)
-    C, A, h = U @ U.T, (U @ y)[None], rng.random(4)
-    fit = np.sum((y - h @ U) ** 2) - y @ y
-    b = A[0].argmax()
-    pairs = sum((1 - C[k, m]) * h[k] * h[m] for k in range(4) for m in range(4) if k != m)
-    seconds = sum((1 - C[k, b]) * h[k] for k in range(4) if k != b)
-    expected = {SNCP(): fit + tau * pairs, NSNCP(): fit + 2 * tau * A[0, b] * seconds}
-    for penalty, value in expected.items():
-        Q, z = penalty.row_problem(C, A, tau)
-        assert h @ Q @ h - 2 * z[0] @ h == pytest.approx(value)
-        assert np.linalg.eigvalsh(Q)[0] > -1e-12
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_a_doubled_step_is_no_further_from_the_image_than_the_ray_was(seed):
     rng = np.random.default_rng(seed)

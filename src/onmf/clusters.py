@@ -21,16 +21,28 @@ from onmf.explain import ClusterRow, Explanation, Markers, groups
 from onmf.explain.explanation import clusters_or_none
 from onmf.explain.markers import FEATURES_PER_NAME, short_names
 from onmf.explain.pairs import names_by_pairs
+<<<<<<< HEAD
 from onmf.given import Given, stacked
 from onmf.io import Table, replace_files
 from onmf.io.table import numbered
 from onmf.io.terms import Terms
+=======
+from onmf.losses import LOSSES
+>>>>>>> main
 from onmf.number import KChoice, choose_k
 from onmf.prepare import Log, Words, default_preparation, known_from_words
 from onmf.prepare.batches import CenterBatches, batch_sentence
 from onmf.prepare.default import STEPS
 from onmf.prepare.texts import as_texts
 from onmf.result import html_table
+<<<<<<< HEAD
+=======
+from onmf.rows import matrix_of, open_rows
+from onmf.rows.placement import is_anndata
+from onmf.rows.source import Source
+from onmf.rows.table import Table, listing, numbered
+from onmf.rows.terms import CELLS, DOCUMENTS, SAMPLES, Terms
+>>>>>>> main
 
 Array = NDArray[Any]
 Number = int | Iterable[int] | Literal["auto"] | None
@@ -451,7 +463,11 @@ class Clusters:
         >>> path.read_text(encoding="utf-8")[:15]
         '<!doctype html>'
         """
+<<<<<<< HEAD
         from onmf.page import html
+=======
+        from onmf.files.output import replace_files
+>>>>>>> main
 
         given, path = self._given, Path(path)
         told = html(

@@ -20,7 +20,7 @@ class Stage(NamedTuple):
     Attributes
     ----------
     rho : float
-        Weight of the penalty.
+        Weight of the penalty; 0 without one.
     sweeps : int
         Sweeps since the fit began.
     relative_error : float

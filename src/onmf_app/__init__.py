@@ -75,14 +75,14 @@ def failed(said: str, code: int) -> int:
 
 def on_one_line(said: str) -> str:
     """The message of an error for a terminal."""
-    from onmf.io.table import one_line  # slow to import, and `onmf --help` does not need it
+    from onmf.rows import one_line  # slow to import, and `onmf --help` does not need it
 
     return one_line(f"Error: {said}")
 
 
 def exit_code(error: Exception) -> int:
     """The exit code of an error."""
-    from onmf.io.output import FolderInUseError  # slow to import
+    from onmf.files import FolderInUseError  # slow to import
 
     if isinstance(error, FolderInUseError):
         return LOCKED

@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from onmf.cells import CellFit, annotated
-from onmf.io import FORMATS, place_for, replace_files, seal_files
-from onmf.io.output import Content
+from onmf.files import Content, place_for, replace_files, seal_files
 from onmf.prepare.seeds import read_seeds
 from onmf_app import NOT_CONVERGED
 from onmf_app.console import note, say
@@ -26,6 +25,7 @@ from onmf_app.options import (
     reading_options,
     source_of,
 )
+from onmf_app.read.formats import FORMATS
 from onmf_app.runs.fits import fit_input
 from onmf_app.runs.inputs import Input
 from onmf_app.runs.page import make_report

@@ -23,8 +23,7 @@ from rich.table import Column
 from rich.text import Text
 
 from onmf.exceptions import SignedDataWarning
-from onmf.io.table import one_line, printable
-from onmf.io.terms import SAMPLES, Terms
+from onmf.rows import SAMPLES, Terms, one_line, printable
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

@@ -12,9 +12,9 @@ from sklearn.datasets import load_digits
 
 from onmf import ONMF
 from onmf.datasets import make_paper_synthetic
-from onmf.io import replace_files
+from onmf.files import replace_files
 from onmf.metrics import adjusted_rand_score, clustering_accuracy
-from onmf.rows.sweep import Array
+from onmf.rows import Array
 from onmf_app.cluster import run_cluster
 from onmf_app.console import fit_with_progress, say
 from onmf_app.runs.records import REPORT

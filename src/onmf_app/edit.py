@@ -8,10 +8,9 @@ from typing import Any
 import click
 
 from onmf import ONMF
-from onmf.io import Table, checksum, place_for, replace_together, seal_files, to_json_values
-from onmf.io.cells import to_count
-from onmf.io.table import one_line
-from onmf.io.terms import Terms
+from onmf.files import checksum, place_for, replace_together, seal_files, to_json_values
+from onmf.prepare.numerals import to_count
+from onmf.rows import Table, Terms, one_line
 from onmf_app.console import notes, say, waiting
 from onmf_app.options import Word
 from onmf_app.runs.fits import grow_tree

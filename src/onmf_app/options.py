@@ -8,19 +8,15 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from onmf.io.cells import to_count
-from onmf.io.documents import find_documents
 from onmf.losses import LOSSES
 from onmf.page.images import image_shape
+from onmf.prepare import Tfidf
 from onmf.prepare.base import Step, StepOption
-from onmf.prepare.steps import (
-    STEPS,
-    WEIGHTS_OF_WORDS,
-    Tfidf,
-    suited_loss,
-)
+from onmf.prepare.numerals import to_count
+from onmf.prepare.steps import STEPS, WEIGHTS_OF_WORDS, suited_loss
 from onmf.prepare.texts import document_count
 from onmf_app.console import note
+from onmf_app.read.documents import find_documents
 from onmf_app.runs.config import CONFIG
 from onmf_app.runs.inputs import Input, step_parameters
 from onmf_app.runs.records import READING, PreviousRun

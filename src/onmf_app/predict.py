@@ -9,17 +9,16 @@ import click
 import numpy as np
 
 from onmf import ONMF, load
-from onmf.io import Source, Table, csv_writer, place_for, replace_files
-from onmf.io.annotation import with_classes
-from onmf.io.columns import class_file
-from onmf.io.table import turn
-from onmf.io.terms import Terms
+from onmf.files import place_for, replace_files
+from onmf.rows import Source, Table, Terms, class_file, turn
 from onmf_app.console import note, notes, say
 from onmf_app.options import (
     FOLLOW_LINKS,
     INPUT,
     reading_options,
 )
+from onmf_app.read.annotation import with_classes
+from onmf_app.read.sheets import csv_writer
 from onmf_app.runs.align import align_features, is_transposed
 from onmf_app.runs.inputs import Input, cleaned
 from onmf_app.runs.reading import reading

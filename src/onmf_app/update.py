@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from onmf.io import checksum, place_for, replace_together, seal_files
+from onmf.files import checksum, place_for, replace_together, seal_files
 from onmf_app import NOT_CONVERGED
 from onmf_app.console import note, say
 from onmf_app.options import INPUT

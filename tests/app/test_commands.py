@@ -28,7 +28,8 @@ from onmf import ONMF, metrics
 from onmf.datasets import make_rays
 from onmf.explain import ClusterRow
 from onmf.explain.explanation import clusters_or_none
-from onmf.io import checksum, output
+from onmf.files import output
+from onmf.files.checksums import checksum
 
 pytest.importorskip("click")
 pytest.importorskip("rich")

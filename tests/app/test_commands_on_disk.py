@@ -11,9 +11,9 @@ from sklearn.feature_extraction.text import TfidfTransformer
 
 from onmf import ONMF
 from onmf.datasets import make_rays
-from onmf.io import Source, formats
 from onmf.prepare import Tfidf
-from onmf.rows import open_rows
+from onmf.rows import formats, open_rows
+from onmf.rows.source import Source
 
 pytest.importorskip("click")
 pytest.importorskip("rich")
@@ -132,7 +132,7 @@ def test_features_in_another_order_are_refused_rather_than_read(tmp_path, full, 
 
 @pytest.mark.parametrize("X", [COUNTS, sp.csr_array(COUNTS)], ids=["dense", "sparse"])
 def test_idf_is_that_of_scikit_learn_here_and_on_disk(X, tmp_path, monkeypatch):
-    monkeypatch.setattr("onmf.io.source.ENTRIES_PER_PART", 1000)
+    monkeypatch.setattr("onmf.rows.source.ENTRIES_PER_PART", 1000)
     wanted = TfidfTransformer().fit(X).idf_
     path = as_npz(tmp_path) if sp.issparse(X) else as_npy(tmp_path)
     np.testing.assert_allclose(Tfidf.fit(X).idf, wanted, rtol=1e-14)

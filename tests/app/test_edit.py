@@ -12,7 +12,8 @@ import pytest
 import onmf
 from command_line import ask, labels, run
 from onmf.datasets import make_rays
-from onmf.io import finish_replacement, output
+from onmf.files import output
+from onmf.files.output import finish_replacement
 
 X = make_rays(360, 16, 4, noise=0.2, random_state=0)[0]
 
@@ -202,7 +203,11 @@ def killed_at(number, words):
         return count
 
     output._write, output.rename = dying(output._write), dying(output.rename)
-    os._exit(0 if run(*words) == 0 else 1)
+    code = 1
+    try:
+        code = run(*words)
+    finally:  # whatever happens, no second process goes on with the tests
+        os._exit(code)
 
 
 @pytest.mark.slow

@@ -14,7 +14,9 @@ pytest.importorskip("click")
 pytest.importorskip("rich")
 
 from command_line import ask, labels, run
+from onmf.exceptions import SignedDataWarning
 from onmf.metrics import clustering_accuracy
+from onmf.page import html
 
 pytestmark = pytest.mark.usefixtures("page", "here")
 
@@ -220,17 +222,14 @@ def test_clusters_of_embeddings_are_described_by_the_words_of_texts(capsys):
 
 def test_explain_by_another_matrix_is_the_table_of_the_groups():
     texts, X = talks()
-    model = ONMF(3, random_state=0, center_bounds=(None, None)).fit(X)
+    with pytest.warns(SignedDataWarning):
+        model = ONMF(3, random_state=0).fit(X)
     counts = CountVectorizer().fit(texts)
     Y, names = counts.transform(texts), counts.get_feature_names_out()
     found = model.explain(X, by=Y, feature_names=names)
     alone = explain.groups(model.labels_, Y, feature_names=names)
     assert found.markers.top(4) == alone.top(4)
     np.testing.assert_array_equal(found.certainty, model.explain(X).certainty)
-    model.report("page.html", X, explanation=found)
-    assert "orbit" in Path("page.html").read_text()
+    assert "orbit" in html(model, X, explanation=found)
     with pytest.raises(ValueError, match="there are 60 labels"):
         model.explain(X, by=Y[:9])
-
-
-# --- for a paper ----------------------------------------------------------------------------------

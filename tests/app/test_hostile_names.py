@@ -9,9 +9,8 @@ import pytest
 
 import onmf_app as cli
 from cases import few
-from onmf.io import Table
-from onmf.io.cells import unguard_cell
-from onmf.io.table import check_text
+from onmf.rows.table import Table, check_text
+from onmf_app.read.cells import unguard_cell
 
 ENDS = ["\r", "\n", "\r\n", "\v", "\x85", "\u2028"]
 
@@ -68,7 +67,7 @@ def test_a_name_that_is_no_text_is_named_before_the_fit(tmp_path, monkeypatch, c
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
 def test_what_is_no_file_is_named_when_it_is_skipped(tmp_path):
-    from onmf.io.text_files import visible_files
+    from onmf.files.checksums import visible_files
 
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "dead").symlink_to("nowhere")

@@ -83,7 +83,7 @@ def test_a_fit_that_does_not_converge_has_its_code(monkeypatch):
 def test_memory_that_parquet_cannot_have_is_not_a_damaged_file(monkeypatch, capsys):
     pa = pytest.importorskip("pyarrow")
     pd.read_csv("x.csv").to_parquet("x.parquet")
-    parquet = pytest.importorskip("onmf.io.parquet")
+    parquet = pytest.importorskip("onmf.rows.parquet")
     error = pa.ArrowMemoryError("malloc of size 1600 failed")
     monkeypatch.setattr(parquet.ColumnMatrix, "numbers", fail(error))
     assert run("cluster", "x.parquet", "-k", 3, "-o", "out") == 4
@@ -95,7 +95,7 @@ def test_a_parquet_file_that_claims_more_than_there_is_is_told(monkeypatch, caps
     """Found by fuzzing: a changed byte of a 2 kB file asked for 274 GB."""
     pa = pytest.importorskip("pyarrow")
     pd.read_csv("x.csv").to_parquet("x.parquet")
-    parquet = pytest.importorskip("onmf.io.parquet")
+    parquet = pytest.importorskip("onmf.rows.parquet")
     error = pa.ArrowMemoryError("malloc of size 274877906944 failed")
     monkeypatch.setattr(parquet, "_column", fail(error))
     assert run("cluster", "x.parquet", "-k", 3, "-o", "out") == 4
@@ -104,7 +104,7 @@ def test_a_parquet_file_that_claims_more_than_there_is_is_told(monkeypatch, caps
 
 def test_a_packed_file_that_would_fill_the_memory_has_its_code(monkeypatch, capsys):
     np.savez_compressed("x.npz", np.ones((1000, 300)))
-    monkeypatch.setattr("onmf.io.memory.free_memory", lambda: 200_000)
+    monkeypatch.setattr("onmf.rows.room.free_memory", lambda: 200_000)
     assert run("cluster", "x.npz", "-k", 3, "-o", "out") == 4
     assert "GB are free: save it as .npy or .h5ad" in capsys.readouterr().err
 

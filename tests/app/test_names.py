@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from onmf.datasets import make_rays
-from onmf.io import read_table
+from onmf_app.read.formats import read_table
 
 pytest.importorskip("click")
 pytest.importorskip("rich")

@@ -306,7 +306,7 @@ def test_numbers_of_genes_are_named_and_can_be_dropped(capsys):
 def on_disk(monkeypatch):
     """No file fits into memory; text tables are in memory whatever happens, Parquet is not."""
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr("onmf.io.formats.free_memory", lambda: 100)
+    monkeypatch.setattr("onmf.rows.formats.free_memory", lambda: 100)
 
 
 @pytest.mark.slow
@@ -327,7 +327,7 @@ def test_depth_is_said_of_rows_on_disk(capsys, on_disk):
                "leave it out with --drop 'TOTAL'."),
 ])  # fmt: skip
 def test_totals_and_numbers_of_things_are_named_on_disk(capsys, on_disk, monkeypatch, side, advice):
-    monkeypatch.setattr("onmf.io.source.ENTRIES_PER_PART", 1_000)  # five rows at a time
+    monkeypatch.setattr("onmf.rows.source.ENTRIES_PER_PART", 1_000)  # five rows at a time
     frame = write(reads()).astype(float)
     if side == "row":
         frame.loc["TOTAL"] = frame.sum()

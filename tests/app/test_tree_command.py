@@ -10,7 +10,7 @@ import pytest
 
 from onmf import ONMF, build_tree, load
 from onmf.exceptions import FormatError
-from onmf.io import checksum
+from onmf.files.checksums import checksum
 from onmf.tree import Tree
 
 pytest.importorskip("click")

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from onmf import ONMF
-from onmf.io import Table
-from onmf.io.table import numbered
+from onmf.rows.table import Table, numbered
 from onmf_app import main
 from onmf_app.runs.align import align_features
 from onmf_app.runs.inputs import Input

@@ -13,7 +13,9 @@ import pytest
 
 from cases import few
 from onmf.datasets import make_rays
-from onmf.io import checksum, output, place_for, replace_files, system
+from onmf.files import output, system
+from onmf.files.checksums import checksum
+from onmf.files.output import place_for, replace_files
 
 pytest.importorskip("click")
 pytest.importorskip("rich")

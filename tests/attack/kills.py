@@ -8,7 +8,6 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 import onmf
@@ -19,23 +18,6 @@ ENVIRONMENT = os.environ | {
     "PYTHONPATH": str(Path(onmf.__file__).parents[1]),
     "OPENBLAS_NUM_THREADS": "1",
 }
-FIT = """
-import sys, warnings
-import numpy as np
-from onmf import PALM, Fast, ONMF
-warnings.simplefilter("ignore")
-folder, solver, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
-X = np.lib.format.open_memmap(folder + "/X.npy", mode="r")
-notes = folder + "/notes"
-options = {"fast": {"solver": Fast(checkpoint=notes), "tol": 1e-14, "max_iter": 400},
-           "palm": {"solver": PALM(growth=3.0, checkpoint=notes), "max_iter": 60}}[solver]
-def tell(event):
-    print("sweep", flush=True)
-model = ONMF(5, random_state=seed, n_jobs=1, callback=tell, **options)
-model.fit(X)
-print("ended", flush=True)
-np.savez(folder + "/answer.npz", labels=model.labels_, W=model.cluster_centers_)
-"""
 
 
 def start(*words, **options):
@@ -43,49 +25,6 @@ def start(*words, **options):
         [sys.executable, *map(str, words)], env=ENVIRONMENT, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
     )  # fmt: skip
-
-
-def fit(folder, solver, seed, kill_at=None):
-    """Sweeps that a fit of a memory map told of, and whether it came to its end; it is killed after
-    so many of them."""
-    told = 0
-    with start("-c", FIT, folder, solver, seed) as process:
-        for line in process.stdout:
-            told += line == "sweep\n"
-            if told == kill_at:
-                process.send_signal(signal.SIGKILL)
-                break
-        rest, said = process.communicate()
-    assert process.returncode in (0, -signal.SIGKILL), said
-    return told, "ended" in rest or (kill_at is None and process.returncode == 0)
-
-
-def answer(folder):
-    with np.load(folder / "answer.npz") as found:
-        return found["labels"], found["W"]
-
-
-def a_killed_fit_of_a_memory_map_goes_on(rng, folder):
-    """From notes that are really there, and ends with the bits of one that was left alone."""
-    seed, solver = int(rng.integers(100)), str(rng.choice(["fast", "palm"]))
-    rows, _ = make_rays(int(rng.integers(300, 600)), 60, 5, noise=3.0, random_state=seed)
-    np.save(folder / "X.npy", rows)
-    sweeps, _ = fit(folder, solver, seed)
-    labels, W = answer(folder)
-    (folder / "answer.npz").unlink()
-    _, ended = fit(folder, solver, seed, kill_at=int(rng.integers(2, max(3, sweeps))))
-    killed = not (folder / "answer.npz").exists()
-    notes = {path.name for path in (folder / "notes").iterdir() if path.suffix == ".notes"}
-    assert ended or notes, "killed without a note"
-    left = fit(folder, solver, seed)[0] if killed else 0
-    again, W_again = answer(folder)
-    assert left <= sweeps
-    np.testing.assert_array_equal(again, labels)
-    np.testing.assert_array_equal(W_again, W)
-    assert not [path for path in (folder / "notes").iterdir() if path.suffix == ".notes"]
-    if ended:
-        return "ended before its kill"
-    return "killed with notes, and went on from them" if left < sweeps else "killed, began anew"
 
 
 def cluster(folder, k, *words):
@@ -107,7 +46,7 @@ def check_run(folder, ks):
         assert "Traceback" not in said, said
         assert not (folder / "out" / "run.json").exists(), said
         return
-    from onmf.io import checksum
+    from onmf.files.checksums import checksum
     from onmf_app.runs.records import read_record
 
     record = read_record(folder / "out")
@@ -175,7 +114,7 @@ def an_update_that_is_killed_counts_its_batch_once(rng, folder):
     with update(folder) as process:
         _, said = process.communicate()
     assert process.returncode == (ALREADY_COUNTED if counted else 0), said
-    from onmf.io import checksum
+    from onmf.files.checksums import checksum
 
     ends = []
     for out in (folder / "out", whole / "out"):
@@ -189,7 +128,6 @@ def an_update_that_is_killed_counts_its_batch_once(rng, folder):
 
 
 ATTACKS = (
-    a_killed_fit_of_a_memory_map_goes_on,
     a_run_that_is_killed_is_whole_or_none,
     a_run_that_is_ended_is_whole_or_leaves_no_folder,
     an_update_that_is_killed_counts_its_batch_once,

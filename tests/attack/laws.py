@@ -17,15 +17,13 @@ def clusters_apart(rng):
 
 def any_options(rng):
     loss = str(rng.choice(["frobenius", "kl"]))
-    options = {"loss": loss, "equal_votes": bool(rng.random() < 0.3)}
-    match rng.integers(6):
+    options = {"loss": loss}
+    match rng.integers(5):
         case 0:
             options["outliers"] = [0.05, "auto", 3][rng.integers(3)]
-        case 1 if loss == "frobenius":
-            options["penalty"] = "nsncp"
-        case 2:
+        case 1:
             options["solver"] = Fast(passes=int(rng.integers(2, 4)))
-        case 3:
+        case 2:
             options["n_init"] = int(rng.integers(1, 4))
     return options
 

@@ -8,10 +8,11 @@ import warnings
 import numpy as np
 
 import onmf_app as cli
-from onmf import ONMF
+from onmf import ONMF, PALM
 from onmf.exceptions import EmptyClusterWarning
-from onmf.io import csv_text, read_table
-from onmf.io.cells import is_number
+from onmf_app.read.cells import is_number
+from onmf_app.read.formats import read_table
+from onmf_app.read.sheets import csv_text
 
 PARTS = [
     "=",
@@ -77,11 +78,12 @@ def numbers_of_any_size_are_clustered_or_refused(rng, folder):
     weight = (
         None if rng.random() < 0.5 else 10.0 ** rng.uniform(*sorted(rng.uniform(-300, 300, 2)), n)
     )
-    options = {"penalty": str(rng.choice(["sncp", "nsncp"]))}
+    options = {}
     options["init"] = str(rng.choice(["random", "k-means++", "nndsvd"]))
     if palm := rng.random() < 0.3:
         bounds = "data" if rng.random() < 0.5 else (0, None)
-        options |= {"solver": "palm", "max_iter": 20, "center_bounds": bounds}
+        penalty = str(rng.choice(["sncp", "nsncp"]))
+        options |= {"solver": PALM(penalty, bounds), "max_iter": 20}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

@@ -125,11 +125,11 @@ def test_a_model_may_be_given_as_a_path_and_survives_a_clone(tmp_path):
     np.testing.assert_array_equal(palm.cluster_ids_, range(3))
 
 
-def test_a_refit_is_the_same_from_disk_in_single_precision_and_with_votes(tmp_path):
+def test_a_refit_is_the_same_from_disk_and_in_single_precision(tmp_path):
     X, _ = rays(300, range(4))
     np.save(tmp_path / "X.npy", X)
-    first = ONMF(4, random_state=0, equal_votes=True).fit(X[:200])
-    again = ONMF(init=first, random_state=0, equal_votes=True)
+    first = ONMF(4, random_state=0).fit(X[:200])
+    again = ONMF(init=first, random_state=0)
     here = again.fit(X).cluster_centers_
     there = clone(again).fit(np.load(tmp_path / "X.npy", mmap_mode="r")).cluster_centers_
     np.testing.assert_allclose(here, there, rtol=1e-6)

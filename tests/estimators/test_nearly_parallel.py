@@ -49,7 +49,6 @@ def test_their_clusters_are_found(form, dtype, size):
         [
             {"outliers": 0.05},
             {"loss": "kl"},
-            {"equal_votes": True},
             {"solver": Fast(passes=3)},
             {"n_init": 2},
         ],

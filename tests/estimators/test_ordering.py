@@ -48,7 +48,7 @@ def test_among_equals_the_widest_centroid_comes_first_and_rounding_decides_nothi
     np.testing.assert_array_equal(canonical_order(labels, None, 4, 0 * W), [3, 0, 1, 2])
 
 
-@pytest.mark.parametrize("options", [{}, {"loss": "kl"}, {"equal_votes": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"loss": "kl"}], ids=str)
 def test_ids_do_not_depend_on_the_order_of_the_samples(options):
     X, _ = make_rays(90, 20, 9, noise=0.1, random_state=0)  # clusters of ten samples each
     model = ONMF(9, random_state=0, **options).fit(X)

@@ -5,13 +5,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from onmf.baselines import METHODS
 from sklearn.base import is_classifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
-from onmf import ONMF, Baseline, Fast
+from onmf import ONMF, PALM, Fast
 from onmf.datasets import make_rays
 from onmf.losses import LOSSES
 
@@ -21,10 +20,11 @@ SIGNED = X - X.mean(axis=0)
 
 PARAMETERS = {
     "loss": list(LOSSES),
-    "solver": ["fast", "palm", Fast(passes=1), Fast(passes=2)],
+    "solver": [
+        *("fast", "palm", Fast(passes=1), Fast(passes=2)),
+        *(PALM(center_bounds=bounds) for bounds in ("data", (0, None), (None, None), (-1, 5))),
+    ],
     "outliers": [None, "auto", 3],
-    "equal_votes": [False, True],
-    "center_bounds": ["auto", "data", (0, None), (None, None), (-1, 5)],
 }
 
 
@@ -57,7 +57,6 @@ QUICK = [
     ONMF(3, outliers="auto", random_state=0),
     ONMF(3, loss="kl", random_state=0),
     ONMF(3, solver="palm", max_iter=20, random_state=0),
-    *(Baseline(method, 3, max_iter=5, random_state=0) for method in METHODS),
 ]
 
 

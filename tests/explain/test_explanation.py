@@ -43,7 +43,7 @@ def test_a_single_cluster_has_no_explanation(fitted):
     assert clusters_or_none(ONMF(1, random_state=0).fit(X), X) is None
 
 
-@pytest.mark.parametrize("parameters", few([{}, {"loss": "kl"}, {"equal_votes": True}]))
+@pytest.mark.parametrize("parameters", few([{}, {"loss": "kl"}]))
 def test_x_is_read_once_after_it_was_checked(fitted, parameters, monkeypatch, tmp_path):
     _, X = fitted
     np.save(tmp_path / "x.npy", X)

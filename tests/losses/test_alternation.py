@@ -6,13 +6,14 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from onmf.losses import alternation as module
+from onmf.losses import settling
 from onmf.losses.alternation import AlternationState
 from onmf.losses.settling import finish, settle
 from onmf.result import Recorder
 from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
 from onmf.search.outliers import OutlierLimit, Outliers
+from onmf.search.starts import Settings
 from solving import ray_alternation
 
 DATA = InMemory(np.eye(3) + 1)
@@ -22,23 +23,22 @@ class Sums(NamedTuple):
     samples: np.ndarray
 
 
-class Height(AlternationState):
-    """A state whose worth is the first entry of W."""
-
-
 @dataclass(frozen=True)
 class Climb:
-    """Each sweep gains one, up to the next multiple of ten; no better is `None`, or settled."""
+    """The first entry of W is its worth. Each sweep gains one, up to the next multiple of ten;
+    no better is `None`, or settled.
+    """
 
     settles: bool = True
     data: InMemory = DATA
+    settings: Settings = Settings()
 
-    def begin(self, W):
+    def begin(self, W, limit=None):
         rows, _ = self.data.sweep(Rays.of(W))
         settled = self.settles and W[0, 0] % 10 == 0
-        return Height(W=W, rows=rows, sums=Sums(np.array([3])), settled=settled)
+        return AlternationState(W, rows, Sums(np.array([3])), settled=settled)
 
-    def after(self, state):
+    def after(self, state, limit):
         return None if state.W[0, 0] % 10 == 0 else self.begin(state.W + 1)
 
     def error(self, state):
@@ -49,9 +49,6 @@ class Climb:
 
     def objective(self, state):
         return state.W[0, 0]
-
-    def for_rival_of(self, best):
-        return self
 
     def membership(self, state):
         return self.data.dense(1, Rays.of(state.W).memberships, state.rows)
@@ -93,10 +90,18 @@ def test_a_state_that_no_sweep_betters_is_settled():
     assert stopped.W[0, 0] == 13
 
 
-@pytest.mark.parametrize("same", [True, False])
-def test_where_the_outliers_still_change_nothing_is_settled(same, monkeypatch):
-    far = OutlierLimit(1e9, 0.0)
-    monkeypatch.setattr(module, "next_limit", lambda *facts: (far, same))
-    rule = ray_alternation(DATA, tol=1.0, limit=far, outliers=Outliers())
-    state = rule.after(rule.begin(np.ones((1, 3))))
-    assert state.settled == same
+def test_the_limit_of_outliers_is_found_again_before_every_sweep(monkeypatch):
+    far, turns = OutlierLimit(1e9, 0.0), []
+
+    def next_limit(asked, total, scores, weight, last, turn):
+        turns.append((turn, last.height))
+        return OutlierLimit(last.height / 2, 0.0)
+
+    monkeypatch.setattr(settling, "next_limit", next_limit)
+    rule = ray_alternation(DATA, tol=0.0, outliers=Outliers())
+    W = np.eye(3)[:2] + 0.1
+    end = settle(rule, W, 4, lambda state: len(turns) == 2, limit=far)
+    assert turns == [(0, 1e9), (1, 5e8)]
+    assert end.limit.height == 2.5e8
+    assert settle(rule, W, 4, limit=far, fixed=True).limit == far
+    assert len(turns) == 2

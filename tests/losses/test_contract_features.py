@@ -103,6 +103,7 @@ ASKED = {  # feature -> a fit that asks for it
 
 
 @pytest.mark.parametrize("feature", FEATURES)
+@pytest.mark.filterwarnings("ignore::onmf.exceptions.SignedDataWarning")
 def test_a_feature_that_a_loss_lacks_is_refused_by_its_name(loss, feature, monkeypatch):
     """Every feature once with the loss as it is, and once as if it could do nothing."""
     if feature in loss.supports:

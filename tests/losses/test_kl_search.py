@@ -3,21 +3,19 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from onmf.search.solver import SearchSettings
 
 from counting import counts_of, left, some
 from onmf import ONMF
 from onmf.losses import kl_alternation as divergence
 from onmf.losses import kl_search as exchange
-from onmf.losses.alternation import Settings
 from onmf.losses.kl_alternation import CountAlternation
 from onmf.losses.kl_search import Counts, less
-from onmf.losses.profiles import MeasureTotals, by_count, by_sample, explained_information, phi
+from onmf.losses.profiles import explained_information, measure_totals, phi
 from onmf.losses.settling import finish
-from onmf.palm.penalties import SNCP
 from onmf.result import Recorder
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block
+from onmf.search.starts import Settings
 
 
 def everywhere(X):
@@ -33,12 +31,12 @@ def test_what_clusters_explain_is_what_they_do_not_leave():
     assert whole - explained == pytest.approx(left(X, labels, 3))
 
 
-def test_weights_and_votes_are_in_the_counts():
+def test_weights_are_in_the_counts():
     X, weight = some(), np.random.default_rng(1).uniform(0.5, 2, (40, 1))
-    np.testing.assert_allclose(Counts.of(Block(X, weight), by_count).X.toarray(), X * weight)
-    votes = Counts.of(Block(sp.csr_array(X), weight), by_sample)
-    np.testing.assert_allclose(votes.X.toarray(), weight * X / X.sum(axis=1, keepdims=True))
-    np.testing.assert_allclose(votes.totals, weight[:, 0])
+    for make in (np.asarray, sp.csr_array):
+        counts = Counts.of(Block(make(X), weight))
+        np.testing.assert_allclose(counts.X.toarray(), X * weight)
+        np.testing.assert_allclose(counts.totals, (X * weight).sum(axis=1))
 
 
 def test_a_move_gains_what_its_formula_says():
@@ -106,13 +104,12 @@ def test_the_alternation_ends_before_the_divergence_would_rise(monkeypatch):
     for seed in range(12):
         rng = np.random.default_rng(seed)
         data = InMemory(rng.poisson(rng.gamma(0.3, 4, (60, 12))) + np.eye(60, 12))
-        _, portrait = data.sweep(MeasureTotals(by_count))
+        _, portrait = data.sweep(measure_totals)
         recorder, W = Recorder(max_sweeps=40), rng.gamma(0.3, 1, (4, 12)) + 1e-3
-        settings = Settings(SearchSettings(tol=0.0), SNCP())
-        rule = CountAlternation(data, settings, totals=portrait)
+        rule = CountAlternation(data, Settings(tol=0.0), totals=portrait)
         _, end = finish(rule, [W], recorder)
         assert (np.diff([stage.relative_error for stage in recorder.history]) <= 0).all()
-        rose += end.settled and rule.after(end) is None
+        rose += end.settled and rule.after(end, None) is None
     assert rose > 0  # else nothing was tested
 
 
@@ -171,9 +168,8 @@ def test_samples_of_one_profile_leave_nothing_to_explain(size):
 
 def count_alternation(X, weight=None):
     data = InMemory(X, weight)
-    rows, totals = data.sweep(MeasureTotals(by_count))
-    settings = Settings(SearchSettings(), SNCP())
-    return CountAlternation(data, settings, totals=totals, row_totals=rows)
+    rows, totals = data.sweep(measure_totals)
+    return CountAlternation(data, Settings(), totals=totals, row_totals=rows)
 
 
 @pytest.mark.parametrize(("entries", "most"), [(400, 40), (4000, 100), (40, 20), (800, 80)])

@@ -96,30 +96,6 @@ def test_two_clusterings_give_every_row_its_likelier_cluster():
     assert adjusted_rand_score(one, again) == 1
 
 
-def crossed():
-    """Rows of four kinds: 0 and 1 share words, and so do 2 and 3."""
-    shared, own = np.repeat(np.eye(2), 2, axis=0), np.eye(4)
-    return np.repeat(10 * np.hstack([np.kron(shared, np.ones(3)), own]), 6, axis=0)
-
-
-def test_two_clusters_are_divided_anew_where_moves_alone_are_stuck():
-    X, rng = crossed(), np.random.default_rng(0)
-    counts, stuck = counts_of(X), np.repeat([0, 1, 0, 1], 6)
-    np.testing.assert_array_equal(kl_starts.moved(counts, stuck, 2, 20, rng).labels, stuck)
-    found = kl_starts.improved(counts, stuck, 2, rng)
-    assert adjusted_rand_score(found.labels, np.repeat([0, 0, 1, 1], 6)) == 1
-
-
-def test_improvement_never_explains_less():
-    for seed in range(8):
-        X, rng = some(80, 12, 5, seed), np.random.default_rng(seed)
-        labels = rng.integers(0, 5, 80)
-        found = kl_starts.improved(counts_of(X), labels, 5, rng)
-        assert explained(X, found.labels, 5) >= explained(X, labels, 5)
-        more = kl_starts.improved(counts_of(X), found.labels, 5, rng)
-        assert more.explained >= found.explained - 1e-9
-
-
 @pytest.mark.parametrize(("seed", "n", "k"), few([(0, 8, 2), (0, 7, 3), (1, 8, 3), (2, 10, 2)], 2))
 def test_the_search_finds_the_best_of_all_clusterings(seed, n, k):
     X = some(n, 6, k, seed, 20)
@@ -194,35 +170,51 @@ def test_the_search_ends_when_starts_agree(monkeypatch):
     assert len(calls) > 1
 
 
+def scripted(monkeypatch, explained):
+    """The search among clusterings that explain as much as this, start by start."""
+    values, taken = iter(explained), []
+
+    def start(counts, labels, k, rounds, rng):
+        taken.append(next(values))
+        return kl_starts.Clustering(labels, taken[-1])
+
+    monkeypatch.setattr(kl_starts, "labels_by_roots", lambda *_: "roots")
+    monkeypatch.setattr(kl_starts, "annealed", lambda *_: "annealed")
+    monkeypatch.setattr(kl_starts, "moved", start)
+    monkeypatch.setattr(kl_starts, "combined", lambda *_: "both")
+    return taken
+
+
 @pytest.mark.parametrize(
-    ("explained", "agrees", "taken"),
+    ("pairs", "starts"),
     [
-        ([10, 10, 10, 10, 10, 10], {}, 4),  # three that gained nothing
-        ([10, 10, 10, 11, 11, 11, 11, 11], {}, 7),
-        ([10, 10.004, 10.008, 10.012, 10.012, 10.012, 10.012], {}, 7),  # little, thrice, is enough
-        ([10, 11, 11, 12], {2}, 3),
-        ([10, 11, 12, 13], {}, 4),
+        ([(9, 10)] * 20, 6),  # the first, and five that gained nothing
+        ([(9, 10), (9, 10), (9, 11), *[(9, 11)] * 20], 9),
+        ([(9, 10.004), (9, 10.008), *[(9, 10.008)] * 20], 6),  # little is in vain, too
+        ([(9, 20 + i) for i in range(30)], 12),  # no more than twelve
+        ([(9, 10), (10.0005, 10)], 3),  # as much as the best: it agrees
     ],
 )
-def test_starts_end_when_they_gain_little(explained, agrees, taken):
-    steps = (kl_starts.Progress(kl_starts.Clustering(np.zeros(1), e), i in agrees)
-             for i, e in enumerate(explained))  # fmt: skip
-    assert len(list(kl_starts.until_vain(steps))) == taken
+def test_starts_end_when_they_agree_or_gain_little(monkeypatch, pairs, starts):
+    """Of each pair the first is what a start explains, the second what comes of both."""
+    agree = pairs[-1][0] > 10
+    script = [10.0, *(value for pair in pairs for value in pair)]
+    taken = scripted(monkeypatch, script)
+    find_clusterings(counts_of(some()), 3, np.random.default_rng(0))
+    assert len(taken) == 1 + 2 * (starts - 1) - agree + 1  # and the moves of the last
 
 
-def test_large_data_have_fewer_starts(monkeypatch):
-    X, _ = planted(n=150, k=8, words=6, seed=5)
-    taken = []
-    monkeypatch.setattr(
-        kl_starts, "islice", lambda starts, most: taken.append(most) or iter([next(starts)])
-    )
-    for affordable in (1, 5 * np.count_nonzero(X) * 8, 1 << 40):
-        monkeypatch.setattr(kl_starts, "AFFORDABLE", affordable)
-        find_clusterings(counts_of(X), 8, np.random.default_rng(0))
-    assert taken == [kl_starts.FEWEST_STARTS, 5, kl_starts.MOST_STARTS]
+@pytest.mark.parametrize(("affordable", "starts"), [(1, 5), (7, 7), (10**9, 12)])
+def test_large_data_have_fewer_starts(monkeypatch, affordable, starts):
+    counts = counts_of(some())
+    taken = scripted(monkeypatch, [10.0, *(float(11 + i) for i in range(99))])
+    monkeypatch.setattr(kl_starts, "AFFORDABLE", affordable * counts.X.nnz * 3)
+    find_clusterings(counts, 3, np.random.default_rng(0))
+    assert len(taken) == 1 + 2 * (starts - 1) + 1
 
 
-def test_records_are_better_than_all_before_them():
-    bests = [kl_starts.Clustering(None, value) for value in (1.0, 3, 3, 2, 5)]
-    found = kl_starts.records(iter([kl_starts.Progress(best, False) for best in bests]))
-    assert [one.best.explained for one in found] == [1, 3, 5]
+def test_those_better_than_all_before_them_are_returned(monkeypatch):
+    script = [1.0, 3, 0, 2, 0, 2, 5, 0, 0, 9, 9, 9]  # the first, pairs, and last moves
+    scripted(monkeypatch, script)
+    found = find_clusterings(counts_of(some()), 3, np.random.default_rng(0), 5)
+    assert len(found) == 3  # 1, 3 and 5

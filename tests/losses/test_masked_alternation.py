@@ -3,24 +3,19 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from onmf.search.solver import SearchSettings
 
 from cases import few
 from onmf.datasets import make_rays
-from onmf.losses.alternation import Settings
 from onmf.losses.filling import common_ray, estimate_fill, fill_along_common_ray
 from onmf.losses.masked_alternation import MaskedAlternation
 from onmf.losses.missing import Fill
 from onmf.losses.ray_alternation import TooFewDirectionsError
 from onmf.losses.settling import fit, settle
-from onmf.palm.palm import NON_NEGATIVE, Bounds
-from onmf.palm.penalties import PENALTIES
 from onmf.result import Recorder
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import count_missing
+from onmf.search.starts import Settings
 from solving import cluster
-
-PENALTY, FREE = PENALTIES["sncp"], Bounds(-np.inf, np.inf)
 
 
 def samples(seed, n=150, m=14, k=5, share=0.4, noise=0.5):
@@ -34,8 +29,8 @@ def placed(X, weight=None):
     return InMemory(X, weight, n_missing=count_missing(X))
 
 
-def alternation_of(data, bounds=NON_NEGATIVE):
-    settings = Settings(SearchSettings(tol=1e-6, bounds=bounds), PENALTY)
+def alternation_of(data, signed=False):
+    settings = Settings(tol=1e-6, signed=signed)
     return MaskedAlternation(data, settings, common=common_ray(data).astype(float))
 
 
@@ -49,7 +44,7 @@ def test_centroids_are_the_least_squares_of_each_feature_over_those_who_show_it(
     X, weight = samples(0)
     X = X - 0.4 * np.nanmean(X) if signed else X
     data, W = placed(X, weight), np.random.default_rng(1).random((5, 14))
-    alternation = alternation_of(data, FREE if signed else NON_NEGATIVE)
+    alternation = alternation_of(data, signed)
     state = alternation.begin(W)
     H, new = alternation.membership(state), alternation.next_centroids(state)
     for k in range(5):
@@ -91,13 +86,13 @@ def test_the_observed_error_never_rises_and_is_that_of_the_definition(form, seed
 
 def test_where_all_is_observed_the_ends_are_those_of_the_plain_alternation():
     X, _ = samples(4, share=0)
-    plain, _ = cluster(SearchSettings(), InMemory(X), 5)
-    masked = MaskedAlternation(InMemory(X), Settings(SearchSettings(), PENALTY))
+    plain, _ = cluster(Settings(), InMemory(X), 5)
+    masked = MaskedAlternation(InMemory(X), Settings())
     seen, state, _ = fit(masked, 5, 0, Recorder(max_sweeps=40))
     assert seen.relative_error == pytest.approx(plain.relative_error, rel=1e-6)
     np.testing.assert_array_equal(seen.H.argmax(axis=1), plain.H.argmax(axis=1))
     np.testing.assert_allclose(seen.W, plain.W, rtol=1e-3)
-    assert len(state.unobserved) == 0
+    assert len(masked.unobserved(state)) == 0
 
 
 def test_an_empty_cluster_gets_the_sample_of_which_most_is_unexplained():
@@ -121,10 +116,12 @@ def test_a_feature_that_a_cluster_never_shows_lies_along_the_ray_of_all():
     X[labels == 0, 10] = np.nan  # nobody in cluster 0 shows it, others do
     X[:, 11] = np.nan  # nobody at all
     data = placed(X)
-    state = alternation_of(data).begin(rays)
+    alternation = alternation_of(data)
+    state = alternation.begin(rays)
     assert np.array_equal(state.labels(data), labels)
-    images, g, shown = state.images(), state.common, state.sums.shown > 0
-    assert state.unobserved.tolist() == [11]
+    images, g = alternation.images(state), alternation.common
+    shown = state.sums.shown > 0
+    assert alternation.unobserved(state).tolist() == [11]
     assert not images[:, 11].any()
     assert shown[:, 10].tolist() == [False, True]
     along = images[0, shown[0]] @ g[shown[0]] / (g[shown[0]] @ g[shown[0]])
@@ -180,9 +177,7 @@ def test_filling_reads_x_no_more_often_than_allowed_and_four_times_at_most(allow
 
 def test_more_starts_never_give_a_higher_error():
     X, _ = samples(8, k=7, noise=1.5, share=0.5)
-    errors = [
-        cluster(SearchSettings(n_starts=n), placed(X), 7)[0].relative_error for n in (1, 2, 4)
-    ]
+    errors = [cluster(Settings(n_starts=n), placed(X), 7)[0].relative_error for n in (1, 2, 4)]
     assert errors == sorted(errors, reverse=True)
 
 
@@ -190,11 +185,4 @@ def test_too_few_directions_are_said():
     X = np.outer(np.arange(1.0, 9), np.arange(1.0, 6))
     X[2, 3] = np.nan
     with pytest.raises(TooFewDirectionsError):
-        cluster(SearchSettings(), placed(X), 3)
-
-
-def test_every_sweep_is_one_turn():
-    X, W = samples(0)[0], np.random.default_rng(1).random((3, 14))
-    alternation = alternation_of(placed(X))
-    state = alternation.begin(W)
-    assert (state.turn, alternation.after(state).turn) == (0, 1)
+        cluster(Settings(), placed(X), 3)

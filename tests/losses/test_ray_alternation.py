@@ -5,24 +5,22 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from onmf.search.ray_steps import ritz, unit
 
-from cases import few
 from onmf.datasets import make_rays
-from onmf.losses.ray_alternation import Assign, RayState, next_rays, refill_empty, six_digits
+from onmf.losses.alternation import AlternationState
+from onmf.losses.ray_alternation import next_rays, refill_empty, six_digits
 from onmf.losses.settling import settle
-from onmf.palm.palm import NON_NEGATIVE, Bounds
-from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
 from onmf.search import kernels as compiled
 from onmf.search import row_problems as plain
+from onmf.search.row_problems import ritz, unit
 from solving import ray_alternation
 
 TIGHT = 1e-9
 
 
 class Result(NamedTuple):
-    state: RayState
+    state: AlternationState
     labels: np.ndarray
     scores: np.ndarray
 
@@ -31,7 +29,7 @@ class Result(NamedTuple):
         return self.state.W
 
 
-def run(X, W, bounds=NON_NEGATIVE, weight=None, tol=TIGHT, sweeps=500):
+def run(X, W, weight=None, tol=TIGHT, sweeps=500):
     energies = []
 
     def watch(state):
@@ -39,7 +37,7 @@ def run(X, W, bounds=NON_NEGATIVE, weight=None, tol=TIGHT, sweeps=500):
         return False
 
     data = InMemory(X, weight)
-    state = settle(ray_alternation(data, tol, bounds), W, sweeps, watch)
+    state = settle(ray_alternation(data, tol), W, sweeps, watch)
     return Result(state, *codes(data, state)), np.array(energies)
 
 
@@ -48,10 +46,9 @@ def codes(data, state):
     return [data.gather(data.map_blocks(lambda code, i=i: code[i], state.rows)) for i in range(2)]
 
 
-def visit(data, W, last, tol):
+def visit(data, W):
     """The state after one sweep with W."""
-    rows, cells = data.sweep(Assign(Rays.of(W)), last and last.rows)
-    return RayState(W=W, rows=rows, sums=cells) if last is None else last.after(W, rows, cells, tol)
+    return ray_alternation(data).begin(W)
 
 
 @pytest.fixture
@@ -92,13 +89,16 @@ def test_a_fixed_point_of_labels_and_centroids(noisy, seed):
 
 def test_nothing_is_settled_while_labels_change(noisy):
     data = InMemory(noisy)
-    first = visit(data, some_rays(noisy, 6, 0), None, np.inf)
-    second = visit(data, some_rays(noisy, 6, 1), first, np.inf)
+    alternation = ray_alternation(data, tol=np.inf)
+    first = alternation.begin(some_rays(noisy, 6, 0))
+    second = alternation.after(first, None)
     changes = np.sum(first.labels(data) != second.labels(data))
     assert changes > 0
     assert second.sums.moves.sum() == 2 * changes  # one leaves, another gains
     assert not second.settled
-    assert visit(data, second.W, second, np.inf).settled
+    while (after := alternation.after(second, None)).sums.moves.any():
+        second = after
+    assert after.settled
 
 
 def test_ritz_finds_the_best_vector_in_the_span():
@@ -124,8 +124,8 @@ def test_ritz_of_one_and_the_same_ray_is_its_image():
 def test_doubled_steps_lose_nothing(noisy, signed):
     X = noisy - (0.4 if signed else 0)
     data = InMemory(X)
-    first = visit(data, some_rays(X, 6), None, 0)
-    second = visit(data, unit(first.sums.cross), first, 0)
+    first = visit(data, some_rays(X, 6))
+    second = ray_alternation(data, signed=signed).after(first, None)
     U = next_rays(second, signed)
     for k in range(6):
         own = X[second.labels(data) == k]
@@ -156,7 +156,7 @@ def test_an_empty_cluster_takes_the_sample_that_it_helps_most(make):
     """Energy off the ray, times the weight: 9, 3 x 4 = 12, 2 x 3^2 = 18, and a long one near it."""
     X = np.array([[5.0, 0, 0, 0], [0, 3, 0, 0], [1, 0, 2, 0], [0, 0, 0, 3], [90, 0.1, 0, 0]])
     data = InMemory(make(X), np.array([1.0, 1, 3, 2, 1]))
-    state = visit(data, np.vstack([X[:1], np.zeros((2, 4))]), None, 0)
+    state = visit(data, np.vstack([X[:1], np.zeros((2, 4))]))
     np.testing.assert_array_equal(state.empty, [1, 2])
     filled = refill_empty(data, unit(state.W), state.empty, state.rows)
     np.testing.assert_allclose(filled, unit(X[[0, 3, 2]]))  # the second, the rays being two now
@@ -166,7 +166,7 @@ def test_the_sample_that_helps_most_is_found_among_many():
     X = np.hstack([np.ones((500, 1)), 0.1 * np.random.default_rng(0).random((500, 9))])
     X[321, 4] = 1.0
     data = InMemory(X)
-    state = visit(data, np.vstack([np.eye(1, 10), np.zeros((1, 10))]), None, 0)
+    state = visit(data, np.vstack([np.eye(1, 10), np.zeros((1, 10))]))
     filled = refill_empty(data, unit(state.W), state.empty, state.rows)
     np.testing.assert_allclose(filled[1], unit(X)[321])
 
@@ -180,7 +180,7 @@ def test_of_samples_that_help_alike_the_first_fills_the_cluster():
             [np.vstack([np.ones((1, 1)), np.zeros((6, 1))]), np.vstack([off[:1] * 0, off])]
         )
         data = InMemory(X)
-        state = visit(data, np.vstack([X[:1], np.zeros((1, 31))]), None, 0)
+        state = visit(data, np.vstack([X[:1], np.zeros((1, 31))]))
         np.testing.assert_allclose(
             refill_empty(data, unit(state.W), state.empty, state.rows)[1], unit(X)[1]
         )
@@ -206,21 +206,6 @@ def test_too_few_directions_are_counted(make):
         run(make(X), some_rays(X, 4))
     result, _ = run(make(X), some_rays(X, 3))
     assert sorted(np.bincount(result.labels)) == [6, 6, 6]
-
-
-@pytest.mark.parametrize("bounds", few([[0, 0.3], [0, 1e-3], [-0.2, 0.2], [0.05, 0.4]], 3))
-def test_centroids_fit_their_bounds(noisy, bounds):
-    X = noisy - 0.4 if bounds[0] < 0 else noisy
-    result, _ = run(X, some_rays(X, 4), Bounds(*bounds), tol=1e-6)
-    assert result.W.min() >= bounds[0]
-    assert result.W.max() <= bounds[1]
-
-
-def test_bounds_that_only_limit_the_length_change_no_label(noisy):
-    W = some_rays(noisy, 4)
-    free, _ = run(noisy, W)
-    bounded, _ = run(noisy, W, Bounds(0, 1e-3))
-    np.testing.assert_array_equal(bounded.labels, free.labels)
 
 
 def test_weights_equal_repetition(noisy):

@@ -1,24 +1,30 @@
 """When an alternation ends, and which result is kept, on an alternation of made-up states."""
 
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from onmf.losses.settling import improved, settle
+from onmf.losses.settling import finish, settle
+from onmf.result import Recorder
+from onmf.search.starts import Settings
 
 
 @dataclass(frozen=True)
 class State:
     number: int = 0
+    W: Any = None
     settled: bool = False
     rows: Any = "codes"
     limit: Any = None
     empty: tuple = ()
     good: float = 1.0  # what is explained
-    left: float = 0.5  # the error
-    outliers: int = 0
+    residual: float = 0.0
+
+    def _replace(self, **changes):
+        return replace(self, **changes)
 
 
 @dataclass(frozen=True)
@@ -28,10 +34,13 @@ class Counting:
     last: int = 99
     rest: int = 99
 
-    def begin(self, W):
+    settings = Settings()
+    data = SimpleNamespace(weight=None)
+
+    def begin(self, W, limit=None):
         return State(int(W))
 
-    def after(self, state):
+    def after(self, state, limit):
         number = state.number + 1
         return (
             None
@@ -57,41 +66,25 @@ def test_it_ends_where_nothing_is_better_or_moves_or_the_watcher_says_so():
     assert (end.number, end.settled) == (6, False)
 
 
-@dataclass(frozen=True)
-class Rivals:
-    """The alternation from known centroids ends in `rival`; from its own limit in `own`."""
+class Ends:
+    """An alternation that ends at once, in the state given as its start."""
 
-    rival: State
-    own: State | None = None
+    settings, data = Settings(), SimpleNamespace(weight=None, traffic=(0, 0))
 
-    def for_rival_of(self, state):
-        return Ends(self.rival)
-
-    def with_first_limit(self, W):
-        return Ends(self.own)
+    def begin(self, state, limit=None):
+        return replace(state, settled=True)
 
     def objective(self, state):
         return state.good
 
     def loss(self, state):
-        return 10 * state.left
+        return 5.0
 
     def error(self, state):
-        return state.left
+        return 0.5
 
-    def outside(self, state):
-        return state.outliers
-
-
-@dataclass(frozen=True)
-class Ends:
-    end: State
-
-    def begin(self, W):
-        return replace(self.end, settled=True)
-
-
-STATE = State()
+    def membership(self, state):
+        return "H"
 
 
 @pytest.mark.parametrize(("rival", "better"), [
@@ -102,22 +95,10 @@ STATE = State()
     (State(good=2.0, empty=(1,)), False),
 ])  # fmt: skip
 def test_known_centroids_are_kept_if_they_explain_more(rival, better):
-    found = improved(Rivals(rival), STATE, None, 5)
-    assert (found.good == rival.good) == (better or rival.good == STATE.good)
-    assert (found is STATE) != better
-    found = improved(Rivals(rival), replace(STATE, empty=(3,)), None, 5)
-    assert (found.empty == (3,)) == (rival.good <= 1 + 1e-9)  # it has no more empty clusters
-
-
-@pytest.mark.parametrize(("own", "better"), [
-    (State(left=0.4, outliers=2), True),
-    (State(left=0.4, outliers=3), False),
-    (State(left=0.4, outliers=1, empty=(1,)), False),
-    (State(left=0.5, outliers=1), False),
-    (State(left=0.5 * (1 - 1e-11), outliers=1), False),
-    (State(left=0.6, outliers=1), False),
-])  # fmt: skip
-def test_with_outliers_also_at_their_own_limit_with_no_more_outliers(own, better):
-    state = replace(STATE, limit="limit", outliers=2)
-    found = improved(Rivals(replace(state, good=0.5), own), state, None, 5)
-    assert (found is not state) == better
+    for empty in ((), (3,)):
+        start = State(empty=empty, number=1)
+        recorder = Recorder(max_sweeps=5)
+        _, end = finish(Ends(), [replace(start, W="W")], recorder, known=replace(rival, W="V"))
+        good = better or (len(empty) == len(rival.empty) == 1)  # it has no more empty clusters
+        assert (end.number == 0) == good
+        assert len(recorder.history) == 1 + good

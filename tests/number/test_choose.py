@@ -262,7 +262,7 @@ def test_empty_samples_have_no_cluster_and_do_no_harm(rays):
 
 def test_bad_data_are_answered_by_a_sentence(rays):
     with pytest.raises(ValueError, match="Negative values"):
-        choose_k(ONMF(center_bounds=(0, None)), -rays[0], range(2, 4))
+        choose_k(ONMF(loss="kl"), -rays[0], range(2, 4))
     for make in (np.asarray, sp.csr_array):
         with pytest.raises(ValueError, match="only 3 distinct sample"):
             choose_k(ONMF(), make(np.repeat(np.eye(3), 5, axis=0)), [2, 4])

@@ -178,7 +178,7 @@ def test_centroids_stay_within_their_bounds(planted, penalty):
 
 def test_a_limit_may_fall_on_a_pass_that_is_undone(planted, penalty):
     X, _ = planted
-    options = {"solver": PALM(accelerate=True), "penalty": penalty, "random_state": 0}
+    options = {"solver": PALM(penalty, accelerate=True), "random_state": 0}
     for most in range(1, 25):
         with pytest.warns(UserWarning, match="max_iter|empty"):
             model = ONMF(4, **options, max_iter=most).fit(X)

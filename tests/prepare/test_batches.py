@@ -78,7 +78,7 @@ def test_the_command_says_it_and_corrects_it(tmp_path, monkeypatch, capsys):
     assert "--center-batches removes" in said
     assert ask(capsys, *words, "--batch", "plate", "--center-batches") == ""
     assert adjusted_rand_score(kind, labels().cluster) > 0.95
-    assert run("explain", "out") == 0
+    assert run("edit", "out", "--rename", "0=x") == 0
     assert "needs --batch" in ask(capsys, *words, "--center-batches", code=2)
 
 

@@ -6,7 +6,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from onmf.prepare import Strip, Words, word_counts
 from onmf.prepare.cleaning import CLEANERS, without_headers, without_html, without_links
-from onmf.prepare.texts import OLD_WORD, WORD
+from onmf.prepare.texts import WORD
 
 
 def words(text):
@@ -126,8 +126,3 @@ def test_word_counts_are_what_the_command_counts():
     assert (
         word_counts(min_df=1, stop_words="none", max_df=1.0, strip=()).fit(texts).vocabulary_["the"]
     )
-
-
-def test_a_model_that_was_stored_without_a_pattern_keeps_the_old_one():
-    assert Words(("a_b", "1993")).pattern == OLD_WORD
-    assert Words(("a_b", "1993"))(["a_b 1993 1993"]).toarray().tolist() == [[1, 2]]

@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 from onmf import ONMF
-from onmf.io import Table
 from onmf.rows import Check, Features, OnDisk, PlacementRequest, place, placement
 from onmf.rows.memory import InMemory
 from onmf.rows.scale import safe_scale
+from onmf.rows.table import Table
 
 X = np.random.default_rng(0).random((30, 4)) + 0.1
 NAMES = ["a", "b", "c", "d"]

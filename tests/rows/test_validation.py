@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from onmf import ONMF, PALM, Fast
+from onmf import ONMF, PALM
 
 GOOD = np.random.default_rng(0).random((20, 5)) + 0.1
 
@@ -53,15 +53,15 @@ BAD_DATA = {
 def test_bad_data_is_named(case):
     X, message = BAD_DATA[case]
     with pytest.raises(ValueError, match=message):
-        ONMF(4, solver="palm", center_bounds=(0, None)).fit(X)
+        ONMF(4, solver=PALM(center_bounds=(0, None))).fit(X)
 
 
 BAD_PARAMETERS = [
     ({"n_clusters": 0}, "n_clusters must be a whole number >= 1"),
     ({"n_clusters": 2.5}, "n_clusters"),
     ({"n_clusters": True}, "n_clusters"),
-    ({"penalty": "l1"}, "penalty must be one of 'sncp', 'nsncp' or a penalty object"),
-    ({"penalty": 3}, "penalty"),
+    ({"solver": PALM(penalty="l1")}, "penalty must be one of 'sncp', 'nsncp' or a penalty object"),
+    ({"solver": PALM(penalty=3)}, "penalty"),
     ({"solver": "newton"}, "solver must be one of"),
     ({"init": "best"}, "init must be one of"),
     ({"init": (np.ones((20, 4)),)}, "pair"),
@@ -81,16 +81,16 @@ BAD_PARAMETERS = [
     ({"n_init": "many"}, "n_init"),
     ({"solver": PALM(rho=0)}, "rho must be a number > 0"),
     ({"solver": PALM(rho=np.nan)}, "rho"),
-    ({"solver": Fast(growth=1)}, "growth must be a number > 1"),
+    ({"solver": PALM(growth=1)}, "growth must be a number > 1"),
     ({"solver": PALM(mu_h=-1)}, "mu_h"),
     ({"solver": PALM(mu_w="x")}, "mu_w"),
     ({"tol": -1e-3}, "tol"),
     ({"solver": PALM(inner_tol=np.inf)}, "inner_tol"),
     ({"max_iter": 0}, "max_iter"),
-    ({"center_bounds": "all"}, "center_bounds"),
-    ({"center_bounds": (1, 0)}, "center_bounds"),
-    ({"center_bounds": 5}, "center_bounds"),
-    ({"center_bounds": (-2, -1)}, "center_bounds"),
+    ({"solver": PALM(center_bounds="all")}, "center_bounds"),
+    ({"solver": PALM(center_bounds=(1, 0))}, "center_bounds"),
+    ({"solver": PALM(center_bounds=5)}, "center_bounds"),
+    ({"solver": PALM(center_bounds=(-2, -1))}, "center_bounds"),
     ({"callback": 5}, "callback must be callable"),
     ({"random_state": "x"}, "seed"),
 ]

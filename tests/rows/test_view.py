@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from onmf.search.solver import SearchSettings
 
 from onmf.rows.check import Check
 from onmf.rows.disk import OnDisk, open_rows
 from onmf.rows.memory import InMemory
 from onmf.rows.view import View
+from onmf.search.starts import Settings
 from solving import cluster
 
 
@@ -32,7 +32,7 @@ def test_a_view_is_the_place_of_the_changed_rows(rows):
     assert view.mean == pytest.approx(plain.mean)
     assert view.extremes == pytest.approx(plain.extremes)
     np.testing.assert_allclose(view.gather(view.row_sqnorms), plain.gather(plain.row_sqnorms))
-    found, theirs = (cluster(SearchSettings(), data, 4, seed=3)[0] for data in (view, plain))
+    found, theirs = (cluster(Settings(), data, 4, seed=3)[0] for data in (view, plain))
     np.testing.assert_allclose(found.W, theirs.W, rtol=1e-10)
     numbers = np.array([1, 5, 700])
     seen, taken = view.take(numbers), plain.take(numbers)

@@ -8,8 +8,8 @@ from onmf.cells.matrix import at_variables, log_base
 from onmf.estimators import ONMF
 from onmf.explain import Explanation, Markers
 from onmf.explain.explanation import clusters_or_none
-from onmf.io.annotated import OBSM, RAW
 from onmf.number import KChoice
+from onmf.rows.h5ad import OBSM, RAW
 from onmf.rows.sweep import Array
 
 TOP_VARIABLES = 20  # per cluster, in uns

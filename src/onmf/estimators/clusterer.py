@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import ClassifierTags
 
 from onmf.estimators.bases import CallbackSupportMixin, with_callbacks
@@ -20,11 +20,11 @@ from onmf.estimators.naming import as_pairs
 from onmf.estimators.ordering import number_clusters
 from onmf.estimators.progress import Tasks, watcher
 from onmf.estimators.reporting import ReportMixin
-from onmf.io.table import listing
 from onmf.rows import Placement
 from onmf.rows.assign import labels_of
 from onmf.rows.memory import count_nonzero_samples, count_present
 from onmf.rows.sweep import Array
+from onmf.rows.table import listing
 from onmf.rows.threads import blas_threads, single_threaded_blas
 from onmf.rows.validation import too_few
 
@@ -65,9 +65,9 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
             A sparse matrix is never made dense. NaN is a missing value, for `ONMF` with its
             default solver and squares: the error counts the observed entries. In a sparse matrix
             a missing value is a stored NaN; an entry that is not stored is zero. `ONMF` reads a
-            path (.npy, .npz, .h5, .h5ad, .zarr, .parquet), a memory map or an open data set of
-            h5py or zarr block by block, and leaves a Dask array or DataFrame on its workers.
-            An ``onmf.io.Table`` is a matrix with named features.
+            path (.npy, .npz, .h5ad, .parquet), a memory map or an open data set of
+            h5py block by block, and leaves a Dask array or DataFrame on its workers.
+            An ``onmf.rows.Table`` is a matrix with named features.
         y : ignored
             Known classes are a start: ``ONMF(init=onmf.class_means(y))``.
         sample_weight : array of shape (n_samples,), optional
@@ -131,6 +131,29 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
             tasks.end()
         self._warn(solution, rows)
         return self
+
+    def fit_predict(self, X: Any, y: Any = None, **options: Any) -> NDArray[np.intp]:
+        """Cluster the samples of X, and return the cluster of each.
+
+        With ``Fast(passes=1)``, which leaves no `labels_`, X is read once more, by `predict`.
+
+        Parameters
+        ----------
+        X, y, **options : as for `fit`
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from onmf import ONMF, Fast
+        >>> model = ONMF(n_clusters=2, random_state=0, solver=Fast(passes=1))
+        >>> model.fit_predict([[3, 0], [2, 0.1], [0, 1]])
+        array([0, 0, 1])
+        """
+        self.fit(X, y, **options)
+        return self.labels_ if hasattr(self, "labels_") else self.predict(X)
 
     def __sklearn_tags__(self) -> Any:
         tags, check = super().__sklearn_tags__(), self._check

@@ -11,7 +11,6 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onmf.estimators.bases import DocumentedEstimator
-from onmf.io import Table
 from onmf.losses import Loss, loss_of
 from onmf.prepare.steps import apply
 from onmf.prepare.texts import as_texts
@@ -20,6 +19,7 @@ from onmf.rows import Check, Features, Placement, PlacementRequest, place
 from onmf.rows.assign import Assignment, ClustersOfRays
 from onmf.rows.scale import Scale, rescale_to_safe_range, safe_scale
 from onmf.rows.sweep import Array, Data
+from onmf.rows.table import Table
 from onmf.rows.threads import single_threaded_blas
 from onmf.search.outliers import OutlierLimit
 

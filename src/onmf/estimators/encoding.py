@@ -13,6 +13,7 @@ import numpy as np
 from onmf.estimators.solvers import SOLVERS
 from onmf.palm.penalties import PENALTY_CLASSES
 
+NOT_NUMBERS = ("penalty", "center_bounds")  # of the parameters of solvers
 STORED_PENALTIES: dict[str, Any] = {kind.__name__: kind for kind in PENALTY_CLASSES}
 NOT_FINITE = {"inf", "-inf", "nan"}  # JSON has no words for them
 
@@ -60,8 +61,8 @@ def decode(value: Any) -> Any:
 
 def solver(name: str, settings: dict[str, Any]) -> Any:
     known = {key: decode(value) for key, value in settings.items()}
-    kinds = (type(None), int, float, bool, str, tuple, list, *STORED_PENALTIES.values())
-    plain = all(type(value) in kinds for value in known.values())
+    others = {name: value for name, value in known.items() if name not in NOT_NUMBERS}
+    plain = all(value is None or type(value) in (int, float, bool) for value in others.values())
     if name not in SOLVERS or not plain:
         raise ValueError(f"its solver {name!r} is unknown.")
     try:

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 
 from onmf.estimators.bases import BaseEstimator
 from onmf.estimators.initialization import is_model
-from onmf.io.table import listing
 from onmf.losses import LOSSES
 from onmf.palm.palm import NON_NEGATIVE, Bounds
 from onmf.palm.start import STARTS
+from onmf.rows.table import listing
 from onmf.search.outliers import Outliers
 
 Init: TypeAlias = str | Path | ArrayLike | Sequence[Any] | Callable[..., Any] | BaseEstimator

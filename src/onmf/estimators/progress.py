@@ -95,11 +95,11 @@ def caller_level() -> int:
 
 def stage_sentence(start: int, stage: Stage) -> str:
     """A stage as people say it."""
-    empty = stage.empty_clusters
+    empty, weight = stage.empty_clusters, f", penalty weight {stage.rho:.2g}" if stage.rho else ""
     rest = f", {empty} cluster{'s are' if empty > 1 else ' is'} empty" if empty else ""
     if isfinite(stage.residual):  # the first has no step behind it
         rest = f", the last step moved by {stage.residual:.1e}{rest}"
     return (
-        f"Start {start + 1}, penalty weight {stage.rho:.2g}, X read {stage.sweeps} times: "
+        f"Start {start + 1}{weight}, X read {stage.sweeps} times: "
         f"{stage.relative_error:.2%} of X is unexplained{rest}."
     )

@@ -8,16 +8,17 @@ warning; after loading it has its default, which matters only if the model is fi
 
 import warnings
 from dataclasses import fields
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-import onmf
 from onmf.estimators.bases import BaseEstimator
 from onmf.estimators.data import DataMixin, own_class
 from onmf.estimators.encoding import decode, encode, encode_all
 from onmf.estimators.kept import OF_UNUSUAL, learn_all
+from onmf.estimators.known_classes import ClassMeans
 from onmf.estimators.lineage import Lineage
 from onmf.estimators.naming import check_names
 from onmf.estimators.parameters import check_parameters
@@ -25,8 +26,8 @@ from onmf.estimators.solvers import check_solver_parameters, solver_of
 from onmf.estimators.stream import Stream
 from onmf.exceptions import FormatError, UnsavedParameterWarning
 from onmf.explain.tree import Tree
-from onmf.io.container import MODEL, Container, container_bytes, read_container
-from onmf.io.output import replace_files
+from onmf.files.container import MODEL, Container, container_bytes, read_container
+from onmf.files.output import replace_files
 from onmf.losses import LOSSES
 from onmf.prepare.steps import STEPS, Step
 from onmf.result import Stage
@@ -89,7 +90,7 @@ def model_bytes(model: DataMixin, samples: bool = True, **more: Any) -> bytes:
         arrays[HISTORY] = np.array(fitted[HISTORY], np.float64).reshape(-1, len(Stage._fields))
     header = {
         "class": own_class(model).__name__,
-        "onmf": onmf.__version__,
+        "onmf": version("onmf"),
         "parameters": _storable_parameters(model),
         "attributes": encode_all(numbers),
         "features": None if names is None else [str(name) for name in names],
@@ -140,11 +141,11 @@ def _put_away(step: Any, place: int, arrays: dict[str, Array]) -> dict[str, Any]
 def _storable_parameters(model: DataMixin) -> dict[str, Any]:
     """Those that can be stored; the others are named in a warning.
 
-    But for a model that the fit went on from: what it left is in the lineage.
+    But for a model or classes that the fit began with: what they left is in lineage and names.
     """
     storable, left_out = {}, []
     for name, value in model._parameters().items():
-        if name == "init" and isinstance(value, BaseEstimator):
+        if name == "init" and isinstance(value, BaseEstimator | ClassMeans):
             continue
         try:
             storable[name] = encode(value)

@@ -56,17 +56,20 @@ def settle(
         total, scores = alternation.gathered_pairs(alternation.begin(W, NO_LIMIT))
         limit = outliers.limit(total, scores, weight)
     state = alternation.begin(W, limit)
-    for turn in range(sweeps - 1):
-        if watch(state) or state.settled:
-            return state
+    for turn in range(sweeps):
+        if watch(state):
+            break
         if outliers is not None and limit is not None:
             total, scores = alternation.gathered_pairs(state)
-            limit = next_limit(outliers, total, scores, weight, limit, turn)
+            before, limit = limit, next_limit(outliers, total, scores, weight, limit, turn)
+            same = (before.beyond(total, scores) == limit.beyond(total, scores)).all()
+            state = state._replace(settled=state.settled and bool(same))
+        if state.settled or turn == sweeps - 1:
+            break
         new = alternation.after(state, limit)
         if new is None:
             return state._replace(settled=True)
         state = new
-    watch(state)
     return state
 
 
@@ -87,7 +90,7 @@ def finish(
 
     def record(state: AlternationState, sweeps: int) -> bool:
         clusters = 0.0, 0.0, state.residual, len(state.empty)
-        stage = Stage(1.0, sweeps, alternation.error(state), *clusters, *data.traffic)
+        stage = Stage(0.0, sweeps, alternation.error(state), *clusters, *data.traffic)
         return recorder.record(stage, lambda: alternation.membership(state))
 
     def enter(state: AlternationState) -> bool:
@@ -114,4 +117,4 @@ def finish(
             record(state, recorder.sweeps + 1)
     stop = "callback" if recorder.stopped else "max_iter"
     stop = "converged" if state.settled else stop
-    return recorder.result(alternation.membership(state), state.W, 1.0, stop), state
+    return recorder.result(alternation.membership(state), state.W, 0.0, stop), state

@@ -11,8 +11,6 @@ from string import Template
 from typing import Any
 
 from onmf.explain import Explanation
-from onmf.io.terms import SAMPLES, Terms
-from onmf.io.versions import package_versions
 from onmf.page.clustering import read_clustering
 from onmf.page.document import asset, document
 from onmf.page.embedding import embed
@@ -33,7 +31,9 @@ from onmf.page.summary_text import (
     page_title,
     topic_figures,
 )
+from onmf.page.versions import package_versions
 from onmf.result import FittedModel
+from onmf.rows.terms import SAMPLES, Terms
 
 # Joined to one module, in this order.
 SCRIPTS = ("base.js", "save.js", "map.js", "clusters.js", "list.js", "grids.js", "charts.js",
@@ -90,7 +90,7 @@ def html(
         Height and width, and 3 for colours, of samples that are images: the list of samples has
         thumbnails.
     terms : Terms, optional
-        What the page calls samples, features and clusters: ``onmf.io.terms`` has those of texts and
+        What the page calls samples, features and clusters: ``onmf.rows`` has those of texts and
         of cells.
 
     Returns

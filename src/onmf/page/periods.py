@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onmf.io.terms import SAMPLES, Terms
 from onmf.page.document import drawing, page_section, table
 from onmf.page.names import MAX_NAME, cluster_title, display_name, percent
 from onmf.page.palette import css_colour
 from onmf.page.panels import unit_rays
 from onmf.rows.sweep import Array, divisor
+from onmf.rows.terms import SAMPLES, Terms
 
 WORDS_PER_PERIOD, WORDS_PER_CELL = 5, 4  # of a cluster: found, and shown in the table
 MAX_LANES, MAX_PERIOD_COLUMNS = 60, 8  # clusters in the figure, columns of the table

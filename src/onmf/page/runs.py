@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from onmf.io.terms import Terms
 from onmf.page.panels import round_digits
+from onmf.rows.terms import Terms
 
 K_MEASURES = {  # attribute -> head of the column, title of the curve
     "score": ("score", "Score: the largest decides"),

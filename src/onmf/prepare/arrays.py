@@ -6,11 +6,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+<<<<<<< HEAD
 from numpy.typing import NDArray
 
 from onmf.io import Source
 
 Array = NDArray[Any]
+=======
+from onmf.prepare.numerals import to_count
+from onmf.rows.source import Source
+from onmf.rows.table import Array
+>>>>>>> main
 
 
 def sample_totals(X: Any) -> Array:

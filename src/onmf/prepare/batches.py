@@ -12,8 +12,12 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
+<<<<<<< HEAD
 from onmf.prepare.arrays import Array
 from onmf.prepare.base import Step
+=======
+from onmf.rows.table import Array
+>>>>>>> main
 
 PURE = 0.9  # share of a cluster in one batch, from which on it is that batch
 FEWEST_SAMPLES = 5  # of such a cluster; fewer lie in one batch by chance

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.io import Table
 from onmf.rows.check import Check, CheckAndSample, CheckAndSampleOnce, CheckBlock
 from onmf.rows.disk import OnDisk, open_rows
 from onmf.rows.memory import InMemory, Size
 from onmf.rows.scale import Scale, no_rescaling
 from onmf.rows.summary import BottomKSampler, Summary
 from onmf.rows.sweep import Array, Data, Move
+from onmf.rows.table import Table
 from onmf.rows.threads import single_threaded_blas
 from onmf.rows.validation import Features, as_numpy, as_samples, as_weights, is_dask
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from onmf.io import Table, read_documents
-from onmf.io.table import listing
 from onmf.prepare import Tfidf, Words
+from onmf.rows import Table, listing
+from onmf_app.read.documents import read_documents
 from onmf_app.runs.inputs import Input
 
 

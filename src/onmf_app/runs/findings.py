@@ -11,12 +11,11 @@ from onmf.explain.comparison import Ranking
 from onmf.explain.explanation import clusters_or_none
 from onmf.explain.markers import FEATURES_PER_NAME, short_names
 from onmf.explain.pairs import names_by_pairs
-from onmf.io import Table
 from onmf.metrics import topic_coherence, topic_diversity
-from onmf.prepare import Words
-from onmf.prepare.steps import Log, Step, units_after
+from onmf.prepare import Log, Words
+from onmf.prepare.steps import Step, units_after
 from onmf.result import known_names
-from onmf.rows.sweep import Array
+from onmf.rows import Array, Table
 from onmf_app.console import waiting
 from onmf_app.runs import tables
 from onmf_app.runs.description import Description

@@ -3,15 +3,13 @@
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from onmf import ONMF, Fast, build_tree, choose_k, class_means
 from onmf.exceptions import UnassignedSampleWarning
-from onmf.io import Source, Table
-from onmf.io.terms import Terms
-from onmf.io.versions import package_versions
-from onmf.prepare.seeds import labels_by_seeds
+from onmf.page import package_versions
+from onmf.prepare import labels_by_seeds
+from onmf.rows import Source, Table, Terms
 from onmf_app.console import note, notes, show_sweeps, waiting, within_memory
 from onmf_app.runs.batches import batches_of
 from onmf_app.runs.description import describe
@@ -123,8 +121,6 @@ def choose_count(model: ONMF, table: Table, among: range | str, terms: Terms) ->
         label = f"Choosing among {possible[0]} to {possible[-1]} clusters"
     with notes("choosing K", terms), waiting(terms.say(label)) as progress:
         choice: Any = choose_k(model, some.X, possible, n_jobs=model.n_jobs, progress=progress)
-    if some is table:
-        return choice
-    said = f"K was chosen by {n} of the {len(table.samples)} samples."
-    note("choosing K", [said], terms)
-    return replace(choice, runs=None)  # they cover only some samples
+    if some is not table:
+        note("choosing K", [f"K was chosen by {n} of the {len(table.samples)} samples."], terms)
+    return choice

@@ -12,25 +12,32 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.io import Source, Table, checksum, complete_table, open_source, read_documents
-from onmf.io.columns import class_file
-from onmf.io.duplicates import Duplicates
-from onmf.io.flat import TemporaryFolder
-from onmf.io.formats import can_drop, stays_on_disk, terms_of_file
-from onmf.io.table import (
+from onmf.files import checksum
+from onmf.prepare import Strip, Variable, apply
+from onmf.prepare.expression import default_steps
+from onmf.prepare.steps import STEPS, Step, apply_step
+from onmf.prepare.units import default_scaling
+from onmf.rows import (
+    DOCUMENTS,
+    EMBEDDED,
+    PICTURES,
+    Array,
+    Check,
     Progress,
+    Source,
+    Table,
+    TemporaryFolder,
+    Terms,
     check_text,
     check_unique,
+    class_file,
     listing,
     no_progress,
+    stays_on_disk,
 )
-from onmf.io.terms import DOCUMENTS, EMBEDDED, PICTURES, Terms
-from onmf.prepare.cleaning import Strip
-from onmf.prepare.expression import default_steps
-from onmf.prepare.steps import STEPS, Step, Variable, apply, apply_step
-from onmf.prepare.units import default_scaling
-from onmf.rows.check import Check
-from onmf.rows.sweep import Array
+from onmf_app.read.documents import read_documents
+from onmf_app.read.duplicates import Duplicates
+from onmf_app.read.formats import can_drop, complete_table, open_source, terms_of_file
 from onmf_app.runs.batches import corrected
 
 STANDARD_INPUT = Path("-")
@@ -58,9 +65,9 @@ class Input:
     transpose : whether its rows are features; None finds it.
     labels : column or file of true classes.
     layer : of annotated data.
-    decimal, thousands, skip_rows, encoding, sheet, drop : see `onmf.io.read_table`.
-    duplicates : for features of the same name, see `onmf.io.read_table`; for texts, "first" if
-        only the first of equal texts takes part in the fit.
+    decimal, thousands, skip_rows, encoding, sheet, drop : see `read_table`.
+    duplicates : for features of the same name, see `read_table`; for texts, "first" if only the
+        first of equal texts takes part in the fit.
     text_column, id_column : of a table of documents.
     follow_links : whether a folder of documents may have links to files outside it.
     time : column or file with the time of each sample.

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from onmf.io.cells import is_number, to_number
 from onmf.page import html
 from onmf.page.images import image_shape
 from onmf.page.periods import Period, period_words
 from onmf.page.samples import SampleTimes
+from onmf.prepare.numerals import to_number
 from onmf_app.console import notes, waiting
+from onmf_app.read.cells import is_number
 from onmf_app.runs.batches import of_samples
 from onmf_app.runs.results import FinishedFit
 

@@ -5,13 +5,12 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from onmf.io import Table
-from onmf.io.table import Progress
 from onmf.losses import LOSSES
 from onmf.prepare import Words
 from onmf.prepare.arrays import parts_of
 from onmf.prepare.expression import DEFAULT_WORDS, are_counts_of_events
 from onmf.prepare.steps import suited_loss
+from onmf.rows import Progress, Table
 from onmf_app.console import note, notes, waiting, within_memory
 from onmf_app.runs.hints import before_fit
 from onmf_app.runs.inputs import Input

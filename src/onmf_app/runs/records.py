@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from onmf.io import checksum, finish_replacement, to_json_values
-from onmf.io.columns import class_file
-from onmf.io.terms import Terms
+from onmf.files import checksum, finish_replacement, to_json_values
+from onmf.rows import Terms, class_file
 from onmf.tree import Tree
 from onmf_app.runs.inputs import Input
 

@@ -13,11 +13,10 @@ from onmf import ONMF, load
 from onmf.estimators.storage import model_bytes
 from onmf.explain import ClusterRow
 from onmf.explain.checks import check_fitted_to
-from onmf.io import Table, csv_writers, to_json_values
-from onmf.io.output import Content
-from onmf.io.terms import Terms
-from onmf.rows.sweep import Array
+from onmf.files import Content, to_json_values
+from onmf.rows import Array, Table, Terms
 from onmf_app.console import notes, waiting
+from onmf_app.read.sheets import csv_writers
 from onmf_app.runs import records, tables
 from onmf_app.runs.align import align_features
 from onmf_app.runs.batches import corrected
@@ -39,8 +38,7 @@ def choice_with_copies(choice: Any, copies: Copies) -> Any:
         return None
     place = copies.place
     scales = [scale._replace(labels=scale.labels[place]) for scale in choice.scales]
-    runs = None if choice.runs is None else choice.runs[place]
-    return replace(choice, scales=scales, runs=runs, labels=choice.labels[place])
+    return replace(choice, scales=scales)
 
 
 @dataclass(frozen=True)
@@ -149,7 +147,7 @@ class FinishedFit:
             records.MARKERS: tables.markers_sheet(self.findings.markers),
             records.CENTERS: tables.centers_sheet(self.model, self.table.features),
         }
-        if self.choice is not None and len(self.choice.labels) == len(self.table.samples):
+        if self.choice is not None and len(self.choice.scales[0].labels) == len(self.table.samples):
             sheets[records.SCALES] = tables.scales_sheet(self.table.samples, self.choice.scales)
         model = model_bytes(self.model, samples=False)
         files: dict[str, Content] = {**csv_writers(sheets), records.MODEL_FILE: model}

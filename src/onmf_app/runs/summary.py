@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from onmf.explain.trust import TRUSTED, again_sentence, in_words, no_gap
-from onmf.io.table import listing, one_line
-from onmf.io.terms import Terms
 from onmf.losses import LOSSES
+from onmf.rows import Terms, listing, one_line
 from onmf_app.runs.records import OPTIONAL, RESULTS
 from onmf_app.runs.tables import outlier_sentence, score_sentence
 

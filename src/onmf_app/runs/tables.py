@@ -8,17 +8,14 @@ import numpy as np
 from onmf import ONMF
 from onmf.explain import ClusterRow, Marker
 from onmf.explain.typical import decimals
-from onmf.io import Sheet
-from onmf.io.sheets import Columns
-from onmf.io.table import Coded, one_line
-from onmf.io.terms import Terms
 from onmf.metrics import (
     adjusted_rand_score,
     clustering_accuracy,
     normalized_mutual_info_score,
 )
 from onmf.prepare.steps import units_after
-from onmf.rows.sweep import Array
+from onmf.rows import Array, Coded, Terms, one_line
+from onmf_app.read.sheets import Columns, Sheet
 
 LONGEST_CELL = 32_767  # characters in Excel, which puts the rest into other rows
 MOST_MARKERS = 100  # per cluster

@@ -18,6 +18,7 @@ from sklearn.datasets import load_digits
 from onmf import ONMF, plot
 from onmf.datasets import make_paper_synthetic
 from onmf.metrics import clustering_accuracy
+from onmf.page import html
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS / "_ext"))
@@ -82,7 +83,7 @@ def report():
     pixels = [f"row{j // 8} col{j % 8}" for j in range(64)]
     with TemporaryDirectory() as folder, sync_playwright() as tools:
         page = Path(folder, "report.html")
-        model.report(page, digits.data, labels=digits.target, features=pixels)
+        page.write_text(html(model, digits.data, truth=digits.target, features=pixels))
         browser = tools.chromium.launch(executable_path=which("chromium"), args=["--no-sandbox"])
         for scheme, name in (("light", "report.png"), ("dark", "report-dark.png")):
             size = {"width": 1200, "height": 820}

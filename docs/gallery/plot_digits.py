@@ -31,9 +31,9 @@ plt.show()
 # Who is in a cluster
 # -------------------
 # Each row has the eight samples nearest to a centroid, then the eight of which it is least sure:
-# those that another centroid explains nearly as well (`margin` near zero).
+# those whose probability for their own cluster is lowest.
 
-margin, distance = model.margin(X), model.distance(X)
+certainty, distance = model.predict_proba(X).max(axis=1), model.distance(X)
 
 
 def strip(samples):
@@ -45,7 +45,7 @@ _, axes = plt.subplots(10, 2, figsize=(8.4, 6), layout="constrained")
 for k, (sure, unsure) in enumerate(axes):
     inside = np.flatnonzero(model.labels_ == k)
     sure.imshow(strip(inside[np.argsort(distance[inside])[:8]]), cmap="gray_r")
-    unsure.imshow(strip(inside[np.argsort(margin[inside])[:8]]), cmap="gray_r")
+    unsure.imshow(strip(inside[np.argsort(certainty[inside])[:8]]), cmap="gray_r")
     sure.set_ylabel(k, rotation=0, va="center", ha="right", color=plot.colors(10)[k])
     for ax in (sure, unsure):
         ax.set(xticks=[], yticks=[])

@@ -93,9 +93,9 @@ for i, text in enumerate(texts):
         if word in column:
             new[i, column[word]] += 1
 new = weigh.transform(new.tocsr())
-labels, margins = model.predict(new), model.margin(new)
-for text, label, margin in zip(texts, labels, margins, strict=True):
-    print(f"{text:48} cluster {label:2}, margin {margin:.2f}")
+labels, sure = model.predict(new), model.predict_proba(new).max(axis=1)
+for text, label, p in zip(texts, labels, sure, strict=True):
+    print(f"{text:48} cluster {label:2}, probability {p:.2f}")
 
 # %%
 # The map below has each document as a point, the nearer the more alike (t-SNE), in the colour of

@@ -11,7 +11,8 @@ block, at growing sizes.
 # A stream
 # --------
 # ``partial_fit`` reads a batch once. The first one is clustered as ``fit`` would do. After that,
-# every batch moves the centroids by steps that shrink.
+# every centroid is that of all samples it was given so far, and a weighted sample of the rows is
+# clustered again whenever there are a quarter more.
 
 import tempfile
 import time

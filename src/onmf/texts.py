@@ -5,7 +5,7 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from onmf.estimators import ONMF
+from onmf.estimators import ONMF, class_means
 from onmf.estimators.naming import as_pairs
 from onmf.estimators.parameters import RandomSeed
 from onmf.estimators.solvers import OtherParameters
@@ -40,7 +40,7 @@ def cluster_texts(
 
     The texts are cleaned, their words counted and clustered with ``loss="kl"``, as by ``onmf
     cluster --text``. The features of the fitted model are words, and wherever it takes X it takes
-    texts, too: `predict`, `explain`, `report`, `partial_fit`.
+    texts, too: `predict`, `explain`, `partial_fit`.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ def cluster_texts(
         What is counted: as for `onmf.prepare.word_counts`.
     seeds : dict of str to list of str, optional
         Words of topics that you expect, by the name of the topic. Texts with two words of one topic
-        and fewer of all others are in that topic; `onmf.prepare.labels_by_seeds`. There are at
-        least as many clusters, and the others are free.
+        and fewer of all others (`onmf.prepare.labels_by_seeds`) are where its cluster starts. There
+        are at least as many clusters, and the others are free.
     loss : {"kl", "frobenius"}, default="kl"
         With "frobenius" the counts are weighted by sublinear tf-idf.
     random_state : int, RandomState instance or None, default=0
@@ -89,10 +89,11 @@ def cluster_texts(
         steps.append(kind.fit(X))
         X = steps[-1](X)
     model, reason = _with_k(model, X, n_clusters)
-    y = None if seeds is None else labels_by_seeds(X, words.vocabulary, seeds)
-    if y is not None and reason:  # chosen without the seeds
-        model.set_params(n_clusters=max(int(model.n_clusters or 0), len({*y} - {""})))
-    model.fit(Table(X, [], list(words.vocabulary)), y)
+    if seeds is not None:
+        start = class_means(labels_by_seeds(X, words.vocabulary, seeds))
+        k = max(int(model.n_clusters or 0), len(start.names) if reason else 0)  # chosen without
+        model.set_params(init=start, n_clusters=k)
+    model.fit(Table(X, [], list(words.vocabulary)))
     model.preprocessing_ = tuple(steps)
     if reason:
         model.reason_ = reason

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import few
-from onmf import ONMF
+from onmf import ONMF, certify
 from onmf.bounds import spectral as bound
 from onmf.bounds.spectral import (
     QUICK_POWERS,
@@ -110,6 +110,6 @@ def test_no_fit_is_below_it(options):
         X, weight = problem(seed, 60, 30, density=0.6)
         X = X / X.max() if options else X
         model = ONMF(3, random_state=0, **options).fit(X, sample_weight=weight)
-        found = model.certify(X, sample_weight=weight)
+        found = certify(model, X, sample_weight=weight)
         assert 0 <= found.bound <= found.error
         assert found.error == pytest.approx(model.relative_error_, rel=1e-6)

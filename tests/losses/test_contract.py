@@ -116,16 +116,6 @@ def test_cosines_in_the_view_compare_samples_nearly_as_the_loss_does(loss):
     cosines = rows @ rays.T
     clear = np.ptp(losses, axis=1) > 0.1 * losses.max(axis=1)
     assert (cosines.argmax(axis=1) == losses.argmin(axis=1))[clear].mean() > 0.95
-    assignment = loss.assignment(W)
-    (_, distance), _ = assignment.nearness(Block(X, WEIGHT[:, None]), None)
-    near_ones = distance < np.quantile(distance, 0.5)
-    np.testing.assert_allclose(
-        loss.cosine(distance)[near_ones], cosines.max(axis=1)[near_ones], atol=0.02
-    )
-    falling = loss.cosine(np.linspace(0, 1, 50))
-    assert falling[0] == 1
-    assert (np.diff(falling) <= 0).all()
-    assert falling[-1] >= 0
 
 
 def test_a_sample_counts_in_the_view_for_its_size(loss):

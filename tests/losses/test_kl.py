@@ -13,12 +13,6 @@ from onmf.rows.sweep import Block
 LOSS = KullbackLeibler()
 
 
-def test_the_cosine_of_roots_is_one_less_a_quarter_of_the_divergence():
-    with np.errstate(all="raise"):
-        found = LOSS.cosine(np.array([0.0, 0.5, np.sqrt(0.75), 1.0]))
-    np.testing.assert_allclose(found, [1, 1 - 1 / 12, 1 - 3 / 4, 0])
-
-
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
 def test_a_quick_look_passes_over_samples_without_counts(make):
     """The rows of a look are square roots of counts."""

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import ClassifierTags
 
 from onmf.estimators.bases import CallbackSupportMixin, with_callbacks
@@ -131,6 +131,29 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
             tasks.end()
         self._warn(solution, rows)
         return self
+
+    def fit_predict(self, X: Any, y: Any = None, **options: Any) -> NDArray[np.intp]:
+        """Cluster the samples of X, and return the cluster of each.
+
+        With ``Fast(passes=1)``, which leaves no `labels_`, X is read once more, by `predict`.
+
+        Parameters
+        ----------
+        X, y, **options : as for `fit`
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from onmf import ONMF, Fast
+        >>> model = ONMF(n_clusters=2, random_state=0, solver=Fast(passes=1))
+        >>> model.fit_predict([[3, 0], [2, 0.1], [0, 1]])
+        array([0, 0, 1])
+        """
+        self.fit(X, y, **options)
+        return self.labels_ if hasattr(self, "labels_") else self.predict(X)
 
     def __sklearn_tags__(self) -> Any:
         tags, check = super().__sklearn_tags__(), self._check

@@ -2,7 +2,7 @@
 
 A model is a sum of what it has seen: a ray and the weight of its samples stand for their sum. The
 samples of a batch are given to their rays and added to these sums, and to the rows that are kept
-(`stream`). When these have grown by a quarter they are fitted again, from the present rays, and the
+(`stream`). When there is a quarter more, these rows are fitted again from the present rays, and the
 sums are corrected for the samples that went to another ray. A ray that turned no further than half
 way to the next one is the same ray (`lineage`).
 """
@@ -22,7 +22,7 @@ from onmf.estimators.kept import LEARNT
 from onmf.estimators.lineage import Lineage, degrees, ids_of_rays
 from onmf.estimators.progress import caller_level, watcher
 from onmf.estimators.solvers import solver_of
-from onmf.estimators.stream import Stream
+from onmf.estimators.stream import Refit, Stream, corrected
 from onmf.exceptions import SignedDataWarning
 from onmf.losses.support import refusal
 from onmf.result import Event, Stage
@@ -32,8 +32,9 @@ from onmf.rows.scale import check_squares
 from onmf.rows.sweep import Array
 from onmf.rows.threads import single_threaded_blas
 
-GROWTH = 1.25  # of the rows, until they are fitted again; 1.5: up to 3 % more error if batches come
-# ordered by kind (benchmarks/stream.py)
+# Of what was seen, until it is fitted again; 1.5: up to 3 % more error if batches come ordered by
+# kind (benchmarks/stream.py).
+GROWTH = 1.25
 OF_A_FIT = ("history_", "n_iter_", "converged_", "stationarity_", "_kept")
 
 
@@ -76,10 +77,10 @@ class PartialFitMixin(Clusterer):
 
         A model that is not fitted clusters the first batch as `fit` does. A fitted one keeps what
         it has seen as one row per ray, with the weight of its samples. Batches are added to these
-        rows, of which a weighted sample is kept (600 per cluster). When they have grown by a
-        quarter they are clustered again from the present centroids; in between,
-        each centroid becomes that of all samples that it was given so far. What was seen before is
-        not forgotten: clusters of which a batch has no samples stay.
+        rows, of which a weighted sample is kept (600 per cluster). When a quarter more was seen,
+        they are clustered again from the present centroids; in between, each centroid becomes that
+        of all samples that it was given so far. What was seen before is not forgotten: clusters of
+        which a batch has no samples stay.
 
         Clusters keep their ids. `labels_`, `membership_` and `relative_error_` are those of the
         last batch. `save` stores the rows that are kept.
@@ -121,29 +122,6 @@ class PartialFitMixin(Clusterer):
             self.__dict__.pop("tree_", None)  # of the samples and centroids before
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, **options: Any) -> NDArray[np.intp]:
-        """Cluster the samples of X, and return the cluster of each.
-
-        With ``Fast(passes=1)``, which leaves no `labels_`, X is read once more, by `predict`.
-
-        Parameters
-        ----------
-        X, y, **options : as for `fit`
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-
-        Examples
-        --------
-        >>> from onmf import ONMF, Fast
-        >>> model = ONMF(n_clusters=2, random_state=0, solver=Fast(passes=1))
-        >>> model.fit_predict([[3, 0], [2, 0.1], [0, 1]])
-        array([0, 0, 1])
-        """
-        self.fit(X, y, **options)
-        return self.labels_ if hasattr(self, "labels_") else self.predict(X)
-
     def _take_in(self, rows: Placement, begins: bool) -> None:
         """Add a batch to what was seen, and fit again if that has grown enough."""
         data, loss, W = rows.data, self._loss, self.rays_
@@ -162,7 +140,7 @@ class PartialFitMixin(Clusterer):
         self._stream = stream.after(X, weight, near, loss)
         S = loss.sums(known, self.ray_weight_, np.arange(R), W) + loss.sums(X, weight, near, W)
         whole = self.ray_weight_ + np.bincount(near[near >= 0], weight[near >= 0], R)
-        if self._stream.summary.count >= GROWTH * stream.fitted:
+        if self._stream.summary.weight >= GROWTH * stream.fitted:
             self._fit_again(S, whole)
         else:
             new = loss.centroids_of_sums(S, whole, W)
@@ -171,12 +149,11 @@ class PartialFitMixin(Clusterer):
     def _fit_again(self, S: Array, whole: Array) -> None:
         """Fit the rows that are kept, from the present rays, each of which is a cluster by itself.
 
-        S and `whole` are the sums and weights of all that was seen. They are corrected for what
-        went to another ray by the rows that are kept, so that they stay unbiased.
+        S and `whole` are the sums and weights of all that was seen.
         """
         from onmf.estimators.onmf import ONMF
 
-        stream, W, loss = self._stream, self.rays_, self._loss
+        stream, W, view = self._stream, self.rays_, self._loss.view_rows
         rows, weight = stream.summary.chosen()
         names = ("loss", "tol", "max_iter", "random_state", "n_jobs")
         before = ONMF()
@@ -194,18 +171,8 @@ class PartialFitMixin(Clusterer):
         assert again.lineage_ is not None  # it started from a model
         new, n, heirs = again.cluster_centers_, again.ray_weight_, again.lineage_.ids
         if not stream.whole:
-            old, own = stream.rays_of(rows.numbers), np.array(heirs) < len(W)
-            place = np.where(own, heirs, 0)
-            gone = (
-                loss.sums(rows.X, weight, old, W),
-                np.bincount(old[old >= 0], weight[old >= 0], len(W)),
-            )
-            rest = (S - gone[0])[place] * own[:, None], (whole - gone[1])[place] * own
-            low = 0.0 if min(new.min(), S.min()) >= 0 else -np.inf
-            sums = loss.sums(rows.X, weight, again.labels_, new) + rest[0]
-            n = np.maximum(n + rest[1], np.finfo(np.float64).tiny)
-            new = loss.centroids_of_sums(np.maximum(sums, low), n, new)
-        view = loss.view_rows
+            fit = Refit(new, n, again.labels_, heirs)
+            new, n = corrected(fit, stream, S, whole, W, self._loss)
         ids = np.array(self._lineage.ids)[self.cluster_of_ray_]
         self._stream = stream.refitted(again.predict)
         self._go_on(new, n, ids_of_rays(view(W), ids, view(new), heirs, self._lineage.next_id))

@@ -18,6 +18,7 @@ from onmf.estimators.bases import BaseEstimator
 from onmf.estimators.data import DataMixin, own_class
 from onmf.estimators.encoding import decode, encode, encode_all
 from onmf.estimators.kept import OF_UNUSUAL, learn_all
+from onmf.estimators.known_classes import ClassMeans
 from onmf.estimators.lineage import Lineage
 from onmf.estimators.naming import check_names
 from onmf.estimators.parameters import check_parameters
@@ -142,11 +143,11 @@ def _put_away(step: Any, place: int, arrays: dict[str, Array]) -> dict[str, Any]
 def _storable_parameters(model: DataMixin) -> dict[str, Any]:
     """Those that can be stored; the others are named in a warning.
 
-    But for a model that the fit went on from: what it left is in the lineage.
+    But for a model or classes that the fit began with: what they left is in lineage and names.
     """
     storable, left_out = {}, []
     for name, value in model._parameters().items():
-        if name == "init" and isinstance(value, BaseEstimator):
+        if name == "init" and isinstance(value, BaseEstimator | ClassMeans):
             continue
         try:
             storable[name] = encode(value)

@@ -7,7 +7,7 @@ kept (`rows.summary`), in which every sum over what was seen is unbiased.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,18 +23,18 @@ COUNTS = ("count", "weight", "influence")  # of the summary
 
 @dataclass(frozen=True)
 class Stream:
-    """The rows that are kept, and how many there were at the last fit.
+    """The rows that are kept, and how much they stood for at the last fit.
 
     rays : numbers of kept rows and of the ray that each was added to, -1 for none (2, rows).
     seen : how many rows were added, whatever became of them.
-    fitted : rows that counted at the last fit.
+    fitted : weight of what was seen at the last fit.
     samples_only : whether no row stands for many samples.
     """
 
     summary: Summary
     rays: Array
     seen: int
-    fitted: int
+    fitted: float
     samples_only: bool
 
     @classmethod
@@ -44,7 +44,7 @@ class Stream:
         """That begins with these rows, to which the k rays of a model are fitted."""
         summary = draw(X, weight, 0, ROWS_PER_RAY * k, loss)
         known = np.array([np.arange(len(rays)), rays])
-        return cls(summary, known, X.shape[0], summary.count, samples_only)
+        return cls(summary, known, X.shape[0], summary.weight, samples_only)
 
     def after(self, X: Matrix, weight: Array, rays: Array, loss: Loss) -> "Stream":
         """With more rows, added to these rays."""
@@ -55,8 +55,11 @@ class Stream:
             before = replace(before, candidates=parts)
         more = draw(X, weight, self.seen, before.size, loss)
         seen = self.seen + X.shape[0]
-        known = np.hstack([self.rays, [np.arange(self.seen, seen), rays]])
-        return replace(self, summary=before + more, rays=known, seen=seen)
+        known, summary = np.hstack([self.rays, [np.arange(self.seen, seen), rays]]), before + more
+        kept = np.concatenate([part.numbers for part in summary.candidates])
+        if known.shape[1] > 2 * len(kept):
+            known = known[:, np.isin(known[0], kept)]
+        return replace(self, summary=summary, rays=known, seen=seen)
 
     @property
     def whole(self) -> bool:
@@ -75,7 +78,9 @@ class Stream:
         """After a fit to the rows, which gives `rays(X)` to samples."""
         kept = stack(self.summary.candidates)
         kept = kept.take(np.argsort(kept.numbers))
-        return replace(self, rays=np.array([kept.numbers, rays(kept.X)]), fitted=self.summary.count)
+        return replace(
+            self, rays=np.array([kept.numbers, rays(kept.X)]), fitted=self.summary.weight
+        )
 
     def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """For a file: arrays by name, and the rest as JSON."""
@@ -108,7 +113,7 @@ class Stream:
             X = sp.csr_array((own["data"], own["indices"], own["indptr"]), shape=(n, m))
             X.check_format(full_check=True)
         values = X.data if sp.issparse(X) else X
-        whole = [facts[name] for name in ("count", "size", "seen", "fitted")]
+        whole = [facts[name] for name in ("count", "size", "seen")]
         sound = (
             X.shape == (n, m)
             and values.dtype.kind == "f"
@@ -121,7 +126,7 @@ class Stream:
             and -1 <= int(rays.min()) <= int(rays.max()) < k
             and bool((np.isfinite(weight) & (weight > 0) & (numbers >= 0)).all())
             and all(type(number) is int and number > 0 for number in whole)
-            and all(0 < float(facts[name]) < np.inf for name in COUNTS)
+            and all(0 < float(facts[name]) < np.inf for name in (*COUNTS, "fitted"))
             and type(facts["samples_only"]) is bool
         )
         if not sound:
@@ -137,3 +142,38 @@ def draw(X: Matrix, weight: Array, first: int, size: int, loss: Loss) -> Summary
     """The summary of these rows, whose numbers begin at `first`."""
     sampler = BottomKSampler(size, weight_of=loss.sampling_weight)
     return sampler.draw(Block(X, np.asarray(weight, np.float64)[:, None]), first)
+
+
+class Refit(NamedTuple):
+    """A fit to the rows that are kept.
+
+    rays, weight : new rays, and the weight of their rows.
+    labels : the new ray of each row, -1 for none.
+    heirs : the number of the old ray that each new one is; a higher number for none.
+    """
+
+    rays: Array
+    weight: Array
+    labels: Array
+    heirs: tuple[int, ...]
+
+
+def corrected(
+    fit: Refit, stream: Stream, S: Array, weight: Array, W: Array, loss: Loss
+) -> tuple[Array, Array]:
+    """New rays as those of all that was seen, and its weights.
+
+    S' = S - (sum of the kept rows of the old ray) + (sum of the kept rows of the new one)
+
+    The kept rows stand for all, so the sums stay unbiased; of a ray that kept its rows they stay
+    as they are. S and `weight` are those by the old rays W.
+    """
+    rows, d = stream.summary.chosen()
+    old, same = stream.rays_of(rows.numbers), np.array(fit.heirs) < len(W)
+    place, inside = np.where(same, fit.heirs, 0), old >= 0
+    rest = S - loss.sums(rows.X, d, old, W)
+    left = weight - np.bincount(old[inside], d[inside], len(W))
+    new = loss.sums(rows.X, d, fit.labels, fit.rays) + rest[place] * same[:, None]
+    n = np.maximum(fit.weight + left[place] * same, 0.0)
+    low = 0.0 if min(fit.rays.min(), S.min()) >= 0 else -np.inf
+    return loss.centroids_of_sums(np.maximum(new, low), n, fit.rays), n

@@ -5,8 +5,9 @@
 
 r is what the nearest unit ray u leaves of a sample (of the roots of its shares, for counts:
 `Loss.view_rows`), so lengths do not matter. A feature that hardly varies within clusters counts
-more: a_j^2 = 1 / (v_j + mean(v) / 10), v_j being the mean of r_j^2. The r of a sample of the fit is
-divided by 1 - s, s being its share in its ray: it is compared as if it had not been in it.
+more: a_j^2 = 1 / (v_j + mean(v) / 10), v_j being the mean of r_j^2. A sample of the fit is compared
+as if it had not been in it: by the v of others, and with r divided by 1 - s, s being its share in
+its ray.
 """
 
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from onmf.rows.sweep import Array, Matrix, divisor, row_sqnorm
 
 FLOOR = 0.1  # of the mean variance, in that of every feature: of .01, .1, .3 and 1 best on texts,
 # cells and tumours (classes left out)
+FOLDS = 4  # of the samples, to compare each with what is known without it
 MOST_SHARE = 0.5  # of a sample in its ray: alone in its cluster it says nothing of others
 
 
@@ -40,16 +42,21 @@ class Residuals(NamedTuple):
     units: Array
     completion: Array
 
-    def variances(self, weight: Array) -> Array:
-        """v (m,), the mean over samples of these weights."""
-        w, k = weight / weight.sum(), len(self.units)
+    def take(self, some: Array) -> "Residuals":
+        numbers = self.scale[some], self.cosines[some], self.rays[some]
+        return Residuals(self.X[some], *numbers, self.units, self.completion[some])
+
+    def weights(self, weight: Array) -> Array:
+        """a^2 (m,), from v, the mean of r_j^2 over samples of these weights."""
+        w, k = weight / divisor(weight.sum()), len(self.units)
         parts = np.maximum(self.rays, 0), np.arange(len(w))
         codes = sp.csr_array((w * self.scale * self.cosines, parts), shape=(k, len(w)))
         across = codes @ self.X
         across = across.toarray() if sp.issparse(across) else across
         squares = np.asarray((w * self.scale**2) @ squared(self.X)).ravel()
         own = np.bincount(parts[0], w * self.cosines**2, k) @ np.square(self.units)
-        return np.maximum(squares - 2 * (across * self.units).sum(axis=0) + own, 0)
+        v = np.maximum(squares - 2 * (across * self.units).sum(axis=0) + own, 0)
+        return 1 / (v + FLOOR * v.mean()) if v.any() else np.ones(len(v))
 
     def sums(self, a: Array) -> Array:
         """sum_j a_j r_ij^2 (n,)."""
@@ -84,17 +91,18 @@ def learn_unusual(
 ) -> dict[str, Array]:
     """What a model remembers of samples of its fit: their rays, q and weights; and a^2.
 
-    `share` is s of each sample.
+    `share` is s of each sample. Its q is by the a of others: a feature may be its own alone.
     """
     inside = np.flatnonzero((rays >= 0) & (weight > 0))
-    a, kept = np.ones(X.shape[1]), np.zeros((0, 3))
-    if len(inside):
-        own = residuals(X[inside], rays[inside], W, loss)
-        v = own.variances(weight[inside])
-        a = 1 / (v + FLOOR * v.mean()) if v.any() else a
-        q = own.sums(a) / np.square(1 - np.minimum(share[inside], MOST_SHARE))
-        kept = np.column_stack([rays[inside], q, weight[inside]])
-    return {"unusual_weights_": a.astype(np.float32), "unusual_kept_": kept}
+    own = residuals(X[inside], rays[inside], W, loss)
+    mass, q = weight[inside], np.zeros(len(inside))
+    order = np.random.default_rng(len(inside)).permutation(len(inside))
+    for fold in np.array_split(order, min(FOLDS, max(len(inside), 1))):
+        others = np.setdiff1d(order, fold)
+        q[fold] = own.take(fold).sums(own.take(others).weights(mass[others]))
+    q /= np.square(1 - np.minimum(share[inside], MOST_SHARE))
+    kept = np.column_stack([rays[inside], q, mass])
+    return {"unusual_weights_": own.weights(mass).astype(np.float32), "unusual_kept_": kept}
 
 
 def share_as_far(q: Array, clusters: Array, kept: Array, cluster_of_ray: Array) -> Array:

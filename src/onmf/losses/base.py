@@ -74,9 +74,6 @@ class Loss(Protocol):
     def measure(self) -> Move | None:
         """A move whose totals `Alternation.moved_to` needs; None if it needs none."""
 
-    def cosine(self, distance: Array) -> Array:
-        """Cosine in the view of samples at this distance from their centroid."""
-
     def view(self, data: Data) -> Data:
         """The rows in which cosines compare samples as this loss does."""
 

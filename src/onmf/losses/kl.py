@@ -100,11 +100,6 @@ class KullbackLeibler:
     def measure(self) -> Move | None:
         return measure_totals
 
-    def cosine(self, distance: Array) -> Array:
-        """KL = d^2 / (1 - d^2) is about 4 (1 - cosine) of the square roots."""
-        square = np.minimum(np.square(distance), 1 - np.finfo(float).eps)
-        return np.maximum(1 - square / (1 - square) / 4, 0)
-
     def view(self, data: Data) -> Data:
         return View(data, np.sqrt)
 

@@ -84,9 +84,6 @@ class Squares:
     def measure(self) -> Move | None:
         return None
 
-    def cosine(self, distance: Array) -> Array:
-        return np.sqrt(np.maximum(1 - np.square(distance), 0))
-
     def view(self, data: Data) -> Data:
         return data
 

@@ -54,7 +54,7 @@ def labels_by_seeds(X: Any, feature_names: Sequence[str], seeds: Seeds) -> list[
     Returns
     -------
     list of str
-        For `ONMF.fit` as `y`.
+        For `onmf.class_means`.
 
     Examples
     --------

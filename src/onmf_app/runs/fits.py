@@ -5,7 +5,7 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
-from onmf import ONMF, build_tree, certify, choose_k
+from onmf import ONMF, build_tree, certify, choose_k, class_means
 from onmf.estimators.solvers import with_solver
 from onmf.exceptions import UnassignedSampleWarning
 from onmf.io import Source, Table, checksum
@@ -48,9 +48,9 @@ def fit_input(
     if k is not None and not isinstance(k, int):
         choice = choose_count(ONMF(**settings), table, k, source.terms)
         k = max(int(choice.best_k), len(seeds))
-    init = "random" if previous is None else previous.model
-    known = labels_by_seeds(table.X, table.features, seeds) if seeds else None
-    model, seconds = fit_model(ONMF(k, init=init, **settings), table, known, source)
+    known = class_means(labels_by_seeds(table.X, table.features, seeds)) if seeds else "random"
+    init = known if previous is None else previous.model
+    model, seconds = fit_model(ONMF(k, init=init, **settings), table, source)
     if copies is not None:
         table = with_copies(model, table, raw, copies)
         choice = choice_with_copies(choice, copies)
@@ -79,14 +79,14 @@ def check_in_memory(raw: Table, name: str, tree: bool) -> None:
         raise ValueError(f"--tree needs rows in memory, and {name} is read in blocks: omit it.")
 
 
-def fit_model(model: ONMF, table: Table, known: Any, source: Input) -> tuple[ONMF, float]:
-    """The model, fitted to a table and the labels that are known, and the seconds it took."""
+def fit_model(model: ONMF, table: Table, source: Input) -> tuple[ONMF, float]:
+    """The model, fitted to a table, and the seconds it took."""
     name, terms = source.path.name, source.terms
     with within_memory(name), show_sweeps(name, terms) as callback, warnings.catch_warnings():
         if source.text:  # `after_fit` names them as the file does
             warnings.simplefilter("ignore", UnassignedSampleWarning)
         begin = time.perf_counter()
-        model.set_params(callback=callback).fit(table, known)
+        model.set_params(callback=callback).fit(table)
         seconds = time.perf_counter() - begin
     if source.path.suffix != ".h5ad":  # no other file has them, and they may be as large as X
         del model.membership_

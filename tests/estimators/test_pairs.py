@@ -196,7 +196,7 @@ def fit(names, loss="frobenius", solver="fast"):
         settings |= parameters[name]
     rows, model = HOLES if "missing" in names else X, ONMF(K, **settings)
     if "signed" in names:
-        rows = np.vstack([rows, -1e-6 * rows[:1]])
+        rows = rows - 1e-9
     return model.partial_fit(rows) if "streams" in names else model.fit(rows)
 
 

@@ -49,12 +49,20 @@ def kinds_of_data():
 
 
 @pytest.mark.parametrize("case", [*kinds_of_data()], ids=lambda case: case[0])
-def test_it_predicts_what_it_found_from_the_data_as_they_were(case):
+def test_it_predicts_what_it_found_from_the_data_as_they_were(case, tmp_path):
     _, data, y = case
     found = onmf.cluster(data, len(np.unique(y)))
     labels = np.asarray(found.labels)
     assert adjusted_rand_score(y, labels) > 0.6
     np.testing.assert_array_equal(found.predict(data), labels)
+    np.testing.assert_array_equal(found.model.predict(data), found.onmf.labels_)
+    path = tmp_path / "found.onmf"
+    found.save(path)
+    loaded = onmf.load(path)
+    np.testing.assert_array_equal(loaded.predict(data), labels)
+    np.testing.assert_array_equal(loaded.model.predict(data), found.onmf.labels_)
+    assert (loaded.names, loaded.notes, loaded.tops) == (found.names, found.notes, found.tops)
+    assert loaded.rows == found.rows
     assert sorted(found.names) == sorted({*labels.tolist()} - {-1})
     assert len(found.samples) == len(y)
     assert found.clusters["samples"].sum() == len(y)
@@ -67,7 +75,7 @@ def test_results_have_the_index_of_a_frame_and_features_are_matched_by_name():
     assert list(found.labels.index) == list(wine.index) == list(found.samples.index)
     turned = wine[wine.columns[::-1]].assign(more=1.0)
     np.testing.assert_array_equal(found.predict(turned), found.labels)
-    with pytest.raises(ValueError, match="the new samples lack 'hue'"):
+    with pytest.raises(ValueError, match="the new samples lack 1 of 13 features: 'hue'"):
         found.predict(wine.drop(columns="hue"))
 
 
@@ -86,7 +94,7 @@ def test_steps_can_be_named_or_left_out():
     frame = pd.DataFrame(counts, columns=[f"ENSG{j:011}" for j in range(counts.shape[1])])
     auto, plain = onmf.cluster(frame, 3), onmf.cluster(frame, 3, prepare=None)
     assert len(auto.notes) == len(auto.steps) == 2
-    assert plain.steps == ()
+    assert plain.steps == []
     named = onmf.cluster(frame, 3, prepare=["depth", "log"])
     assert [step.name for step in named.steps] == ["depth", "log"]
     with pytest.raises(ValueError, match="no step 'scrub'"):
@@ -120,6 +128,67 @@ def test_embeddings_are_described_by_their_texts():
     with pytest.warns(onmf.exceptions.SignedDataWarning):
         found = onmf.cluster(X, 2, describe=TEXTS)
     assert {"rocket", "orbit", "planet"} & {*found.markers.top(3)[0], *found.markers.top(3)[1]}
+
+
+def test_the_means_of_batches_are_kept_with_the_model(tmp_path):
+    X, y = make_rays(240, 30, 3, noise=0.3, random_state=0)
+    batch = np.array(["one", "two"])[np.arange(240) % 2]
+    X = X + 30 * (batch == "two")[:, None] * np.random.default_rng(0).random(30)
+    found = onmf.cluster(X, 3, batch=batch, prepare=["batches"])
+    assert adjusted_rand_score(y, found.labels) > 0.95
+    np.testing.assert_array_equal(found.predict(X, batch=batch), found.labels)
+    found.save(tmp_path / "found.onmf")
+    again = onmf.load(tmp_path / "found.onmf")
+    np.testing.assert_array_equal(again.predict(X[:7], batch=batch[:7]), found.labels[:7])
+
+
+def test_old_and_new_samples_are_clustered_together_and_ids_stay(tmp_path):
+    counts, _ = reads(480)
+    names = [f"ENSG{j:011}" for j in range(counts.shape[1])]
+    frame = pd.DataFrame(counts, [f"c{i}" for i in range(480)], names)
+    found = onmf.cluster(frame[:300], 3)
+    both = found.update(frame[300:])
+    assert list(both.labels.index) == list(frame.index)
+    assert np.mean(np.asarray(both.labels[:300]) == np.asarray(found.labels)) > 0.95
+    assert len(found.update(frame[300:], 4).names) == 4
+    found.save(tmp_path / "found.onmf")
+    later = onmf.load(tmp_path / "found.onmf").update(frame[300:])
+    assert np.mean(np.asarray(later.labels) == np.asarray(both.labels[300:])) > 0.95
+
+
+def test_clusters_are_renamed_merged_and_split():
+    X, _ = make_rays(240, 30, 4, noise=0.3, random_state=0)
+    found = onmf.cluster(X, 4).rename({0: "first"})
+    assert found.names[0] == "first"
+    merged = found.merge([0, 1])
+    assert len(merged.names) == len(merged.clusters) == 3
+    largest = int(merged.clusters["samples"].idxmax())
+    assert len(merged.split(largest).names) == 4
+
+
+def test_labels_of_others_and_plain_models_are_explained():
+    X, y = make_rays(240, 30, 4, noise=0.3, random_state=0)
+    model = onmf.ONMF(4, random_state=0).fit(X)
+    assert len(onmf.Clusters.of(model, X).clusters) == 4
+    others = onmf.Clusters.of(y, X)
+    assert others.markers.numbers(3) == onmf.explain.groups(y, X).numbers(3)
+    np.testing.assert_array_equal(others.labels, y)
+
+
+@pytest.mark.parametrize("damage", ["steps", "rows", "features"])
+def test_a_forged_file_is_refused_in_a_sentence(damage, tmp_path):
+    from onmf.files.container import MODEL, container_bytes, read_container
+
+    onmf.cluster(load_wine(as_frame=True).data, 3).save(tmp_path / "m.onmf")
+    header, arrays = read_container(tmp_path / "m.onmf", MODEL)
+    header = {name: value for name, value in header.items() if name not in ("arrays", "format")}
+    if damage == "steps":
+        header["steps"][0]["step"] = "os.system"
+    else:
+        header["found"][damage] = [3] if damage == "features" else [{"cluster": 0}]
+    (tmp_path / "m.onmf").write_bytes(container_bytes(MODEL, header, arrays))
+    with pytest.raises(onmf.exceptions.FormatError, match=r"m\.onmf does not hold a sound"):
+        onmf.load(tmp_path / "m.onmf")
 
 
 def test_batches_that_are_clusters_are_said():

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onmf import exceptions, explain, page, plot
-    from onmf.cells import cluster_anndata
-    from onmf.clusters import Clusters, cluster
-    from onmf.estimators import ONMF, PALM, Fast, class_means, load
+    from onmf.clusters import Clusters, cluster, load
+    from onmf.estimators import ONMF, PALM, Fast, class_means
     from onmf.number import choose_k
     from onmf.palm.penalties import NSNCP, SNCP, General
-    from onmf.texts import cluster_texts
     from onmf.tree import build_tree
 
 __all__ = [
@@ -33,8 +31,6 @@ __all__ = [
     "choose_k",
     "class_means",
     "cluster",
-    "cluster_anndata",
-    "cluster_texts",
     "exceptions",
     "explain",
     "load",
@@ -56,9 +52,7 @@ HOMES = {
     "choose_k": "onmf.number",
     "class_means": "onmf.estimators",
     "cluster": "onmf.clusters",
-    "cluster_anndata": "onmf.cells",
-    "cluster_texts": "onmf.texts",
-    "load": "onmf.estimators",
+    "load": "onmf.clusters",
 }
 MODULES = ("exceptions", "explain", "page", "plot")
 

@@ -5,6 +5,7 @@
 The preparation and the model are one scikit-learn pipeline, which takes data as they are.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -17,32 +18,22 @@ from sklearn.pipeline import Pipeline
 
 from onmf.estimators import ONMF, class_means
 from onmf.estimators.naming import as_pairs
+from onmf.estimators.storage import load_model, model_bytes
+from onmf.exceptions import FormatError
 from onmf.explain import ClusterRow, Explanation, Markers, groups
 from onmf.explain.explanation import clusters_or_none
 from onmf.explain.markers import FEATURES_PER_NAME, short_names
 from onmf.explain.pairs import names_by_pairs
-<<<<<<< HEAD
+from onmf.files import replace_files
 from onmf.given import Given, stacked
-from onmf.io import Table, replace_files
-from onmf.io.table import numbered
-from onmf.io.terms import Terms
-=======
-from onmf.losses import LOSSES
->>>>>>> main
 from onmf.number import KChoice, choose_k
 from onmf.prepare import Log, Words, default_preparation, known_from_words
 from onmf.prepare.batches import CenterBatches, batch_sentence
 from onmf.prepare.default import STEPS
 from onmf.prepare.texts import as_texts
 from onmf.result import html_table
-<<<<<<< HEAD
-=======
-from onmf.rows import matrix_of, open_rows
-from onmf.rows.placement import is_anndata
-from onmf.rows.source import Source
-from onmf.rows.table import Table, listing, numbered
+from onmf.rows.table import Table, numbered
 from onmf.rows.terms import CELLS, DOCUMENTS, SAMPLES, Terms
->>>>>>> main
 
 Array = NDArray[Any]
 Number = int | Iterable[int] | Literal["auto"] | None
@@ -125,7 +116,9 @@ def cluster(
         X: Any = given.X
         for step in steps:
             with_batch = {"batch": batch} if isinstance(step, CenterBatches) else {}
-            X = step.fit(X, **with_batch).transform(X, **with_batch)
+            X = step.fit(X, **with_batch).changed(X, **with_batch)
+        if steps and not steps[0].of_texts and given.has_names:
+            steps[0].feature_names_in_ = np.array(given.features, object)
     else:
         steps, loss, notes = like.steps, like.onmf.loss, []
         given = given.aligned(like.features, None)
@@ -147,7 +140,7 @@ def cluster(
         known = known_from_words(X, names, known) if isinstance(known, Mapping) else known
         start = class_means(known)
         model.set_params(init=start, n_clusters=max(int(model.n_clusters or 0), len(start.names)))
-    model.fit(named(X, names))
+    model.fit(X if steps else named(X, names))
     model.set_params(init="random")  # a pipeline is stored, and fitted again, without what it was
     said = None if batch is None else batch_sentence(model.labels_, batch)
     notes += [] if said is None else [f"{said}."]
@@ -229,9 +222,11 @@ class Clusters:
         self.model, self.choice, self.notes = model, choice, list(notes)
         self.features, self.terms = given.features, given.terms
         self._given, self._X = given, None
+        self._labels: Any = None  # of others
         self.rows: list[ClusterRow] = []
         self.tops: list[list[str]] = []
         self.explanation: Explanation | None = None
+        self._rank: Any = "mean"
         self.markers: Markers | None = None
 
     @classmethod
@@ -312,7 +307,7 @@ class Clusters:
         import pandas as pd
 
         model, found = self.onmf, self.explanation
-        X = named(self._X, feature_names(self.steps, self.features))
+        X = self.prepared_samples
         sure = (model.labels_ >= 0) * 1.0 if found is None else found.certainty
         columns = {
             "cluster": np.asarray(self.labels),
@@ -352,9 +347,25 @@ class Clusters:
         array([1])
         """
         given = Given.of(new, None, None, self._given.layer).aligned(self.features, missing)
-        X = named(self.prepared(given.X, given.batches(batch)), self._after)
+        X = self._fitted_form(self.prepared(given.X, given.batches(batch)))
         ids = np.append(self.onmf.cluster_ids_, -1)
         return np.asarray(ids[self.onmf.predict(X)])
+
+    @property
+    def layer(self) -> str | None:
+        """What of an AnnData object was clustered."""
+        return self._given.layer
+
+    @property
+    def prepared_samples(self) -> Any:
+        """The samples after the steps, with the names of their features."""
+        if self._X is None:
+            raise ValueError("this result was loaded, without its samples: cluster them again.")
+        return self._fitted_form(self._X)
+
+    def _fitted_form(self, X: Any) -> Any:
+        """Prepared samples as the estimator was given them: with names, if nothing came before."""
+        return X if self.steps else named(X, self.features)
 
     @property
     def _after(self) -> list[str]:
@@ -363,7 +374,7 @@ class Clusters:
     def prepared(self, X: Any, batch: Any = None) -> Any:
         """Samples with the features of the data, after the steps."""
         for step in self.steps:
-            X = step.transform(X, batch) if isinstance(step, CenterBatches) else step.transform(X)
+            X = step.changed(X, batch) if isinstance(step, CenterBatches) else step.changed(X)
         return X
 
     def update(self, new: Any, k: Number = None, **options: Any) -> "Clusters":
@@ -394,7 +405,7 @@ class Clusters:
         if self._given.X is None:  # what was loaded knows its clusters, not its samples
             model = clone_fitted(self.onmf)
             X = self.prepared(given.X)
-            model.partial_fit(named(X, self._after))
+            model.partial_fit(self._fitted_form(X))
             found = Clusters(pipeline_of(self.steps, model), given, self.notes)
             return found._explained(X, None)
         both = stacked(self._given, given)
@@ -418,14 +429,16 @@ class Clusters:
         """Cut a cluster into parts by a fit to its samples, which must be in memory."""
         if self._X is None:
             raise ValueError("a cluster is split by its samples, and a loaded result has none.")
-        self.onmf.split(cluster, named(self._X, self._after), n_clusters=n_clusters)
+        self.onmf.split(cluster, self.prepared_samples, n_clusters=n_clusters)
         return self._explained(self._X, None)
 
     def tree(self, max_depth: int = 3) -> Any:
         """Clusters of clusters, where there is evidence for them (`onmf.tree.Tree`)."""
         from onmf.tree import build_tree
 
-        return build_tree(self.onmf, self._X, feature_names=self._after, max_depth=max_depth)
+        return build_tree(
+            self.onmf, self._X, feature_names=self._after, max_depth=max_depth, rank=self._rank
+        )
 
     def annotate(self, adata: Any, key_added: str = "onmf") -> None:
         """Write the clusters into an AnnData object, where scanpy's users expect them.
@@ -437,7 +450,7 @@ class Clusters:
         key_added : str, default="onmf"
             Name of the columns of ``obs``, and of the entries of ``obsm``, ``varm`` and ``uns``.
         """
-        from onmf.cells import write_clusters
+        from onmf.annotated import write_clusters
 
         write_clusters(self, adata, key_added)
 
@@ -463,11 +476,7 @@ class Clusters:
         >>> path.read_text(encoding="utf-8")[:15]
         '<!doctype html>'
         """
-<<<<<<< HEAD
         from onmf.page import html
-=======
-        from onmf.files.output import replace_files
->>>>>>> main
 
         given, path = self._given, Path(path)
         told = html(
@@ -486,10 +495,20 @@ class Clusters:
         samples : bool, default=True
             Whether the labels are kept; a model that saw a stream then keeps its rows, too.
         """
-        from onmf.estimators.storage import found_bytes
-
         path = Path(path)
-        replace_files(path.parent, {path.name: found_bytes(self, samples)})
+        replace_files(path.parent, {path.name: self.content(samples)})
+
+    def content(self, samples: bool = True) -> bytes:
+        """The bytes of the file of `save`."""
+        found = {
+            "features": self.features,
+            "terms": self.terms.sample,
+            "notes": self.notes,
+            "rows": [row._asdict() for row in self.rows],
+            "tops": self.tops,
+            "layer": self._given.layer,
+        }
+        return model_bytes(self.onmf, samples, self.steps, found)
 
     def summary(self) -> str:
         """A few lines for a terminal: the clusters, their sizes, names and features."""
@@ -505,9 +524,9 @@ class Clusters:
         self._X, model = X, self.onmf
         by, names, words = described(describe, self)
         log_base = 2.0 if self.steps and isinstance(self.steps[-1], Log) else None
-        rank: Literal["mean", "presence"] = "mean" if words is None else "presence"
-        options = {"by": by, "feature_names": names, "log_base": log_base, "rank": rank}
-        found = clusters_or_none(model, X, **options)
+        self._rank = "mean" if words is None else "presence"
+        options = {"by": by, "feature_names": names, "log_base": log_base, "rank": self._rank}
+        found = clusters_or_none(model, self.prepared_samples, **options)
         if found is None:
             return self
         texts = self._given.texts if describe is None else as_texts(describe)
@@ -538,6 +557,86 @@ class Clusters:
         )
         header = ("cluster", "name", self.terms.samples, "found again", "features", "note")
         return html_table(header, list(rows), repr(self))
+
+
+def load(path: str | Path) -> Clusters:
+    """Read what `Clusters.save` or ``onmf cluster`` wrote; a file of `ONMF.save`, too.
+
+    No pickle is inside: nothing in the file is executed, and a damaged or forged file is refused.
+    The samples are not in the file: what needs them, as the page does, needs them again.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    Clusters
+
+    Raises
+    ------
+    FormatError
+        A ValueError: the file is no model, is damaged, or was written before version 1.0.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import onmf
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "found.onmf")
+    >>> onmf.cluster([[3.0, 0.0], [2.0, 0.1], [0.0, 1.0]], 2).save(path)
+    >>> onmf.load(path).predict([[0.0, 5.0]])
+    array([1])
+    """
+    stored, path = load_model(path), Path(path)
+    model, facts = stored.model, stored.found
+    try:
+        steps = [restored(step) for step in stored.steps]
+        count = steps[0].n_features_in_ if steps and not steps[0].of_texts else model.n_features_in_
+        names = getattr(model, "feature_names_in_", numbered(count))
+        features = texts_of(facts.get("features", [str(name) for name in names]))
+        if not (steps and steps[0].of_texts) and len(features) != count:
+            raise ValueError("it has names of other features")
+        terms = {own.sample: own for own in (SAMPLES, DOCUMENTS, CELLS)}[
+            facts.get("terms", "sample")
+        ]
+        given = Given(None, features, None, terms, facts.get("layer"))
+        found = Clusters(pipeline_of(steps, model), given, texts_of(facts.get("notes", [])))
+        found.rows = [row_of(row) for row in facts.get("rows", [])]
+        found.tops = [texts_of(own) for own in facts.get("tops", [])]
+        if len(found.rows) != len(found.tops):
+            raise ValueError("it has features of other clusters")
+    except (ValueError, TypeError, KeyError, AttributeError, re.error) as error:
+        raise FormatError(f"{path.name} does not hold a sound result: {error}.") from error
+    return found
+
+
+def restored(stored: dict[str, Any]) -> Any:
+    """A fitted step, of the closed list of ours."""
+    kinds = STEPS | {CenterBatches.name: CenterBatches}
+    if stored["step"] not in kinds:
+        raise ValueError(f"there is no step {stored['step']!r}")
+    step = kinds[stored["step"]](**stored["params"])
+    for name, value in stored["learnt"].items():
+        if not (name.isidentifier() and name.endswith("_") and not hasattr(type(step), name)):
+            raise ValueError(f"{name!r} is nothing that a step learns")
+        setattr(step, name, value)
+    step.check()
+    return step
+
+
+def row_of(stored: Any) -> ClusterRow:
+    """What a cluster is worth, of the kinds it must be."""
+    row = ClusterRow(**stored)
+    for value, kind in zip(row, ClusterRow.__annotations__.values(), strict=True):
+        if kind is str and not isinstance(value, str):
+            raise ValueError("it has a name that is no text")
+    return row
+
+
+def texts_of(stored: Any) -> list[str]:
+    if not isinstance(stored, list) or not all(isinstance(one, str) for one in stored):
+        raise ValueError("it has names that are no texts")
+    return stored
 
 
 def described(describe: Any, found: Clusters) -> tuple[Any, list[str], Words | None]:

@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.io.table import listing, numbered
-from onmf.io.terms import CELLS, DOCUMENTS, SAMPLES, Terms
 from onmf.prepare.texts import as_texts
 from onmf.rows import is_dask, matrix_of, open_rows
 from onmf.rows.placement import is_anndata
+from onmf.rows.table import listing, numbered
+from onmf.rows.terms import CELLS, DOCUMENTS, SAMPLES, Terms
 
 OBSM = "obsm/"  # before the name of an embedding
 
@@ -50,10 +50,10 @@ class Given:
             index = data.index if samples is None and hasattr(data, "to_numpy") else samples
             return cls(texts, [], index, DOCUMENTS)
         if is_anndata(data):
-            X, names = layer_of(data, layer)
+            X, own = layer_of(data, layer)
             index = data.obs_names if samples is None else samples
-            return cls(X, names, index, CELLS, layer, data.obs)
-        names = features
+            return cls(X, own, index, CELLS, layer, data.obs)
+        names: Any = features
         opened = open_rows(data) if isinstance(data, str | Path) else None
         if opened is not None:
             X, names = opened, opened.names if features is None else features
@@ -65,6 +65,11 @@ class Given:
             X = data if hasattr(data, "shape") else np.asarray(data)
         known = numbered(X.shape[1]) if names is None else [str(name) for name in names]
         return cls(X, known, samples, SAMPLES, layer)
+
+    @property
+    def has_names(self) -> bool:
+        """Whether features are called more than their numbers."""
+        return self.features != numbered(len(self.features))
 
     @property
     def texts(self) -> list[str] | None:
@@ -98,13 +103,18 @@ class Given:
         if lacking and (missing is None or len(lacking) == len(wanted)):
             names = listing(map(repr, lacking), len(lacking))
             more = "" if len(lacking) == len(wanted) else "; missing=0 or NaN takes them as that"
-            raise ValueError(f"the new samples lack {len(lacking)} features: {names}{more}.")
+            raise ValueError(
+                f"the new samples lack {len(lacking)} of {len(wanted)} features: {names}{more}."
+            )
         if not (isinstance(self.X, np.ndarray) or sp.issparse(self.X)):
-            raise ValueError("features of rows that are not in memory must be in the model's order.")
+            raise ValueError(
+                "features of rows that are not in memory must be in the model's order."
+            )
         X = sp.csc_array(self.X) if sp.issparse(self.X) else self.X
         if lacking:
-            more = np.full((X.shape[0], len(lacking)), missing)
-            stack = sp.hstack([X, sp.csc_array(more)]) if sp.issparse(X) else np.hstack([X, more])
+            beside = np.full((X.shape[0], len(lacking)), missing)
+            sparse = sp.issparse(X)
+            stack = sp.hstack([X, sp.csc_array(beside)]) if sparse else np.hstack([X, beside])
             X = sp.csc_array(stack) if sp.issparse(stack) else stack
         place |= {name: len(have) + number for number, name in enumerate(lacking)}
         X = X[:, [place[name] for name in wanted]]

@@ -20,6 +20,7 @@ from sklearn.preprocessing import normalize
 from onmf.estimators import ONMF
 from onmf.explain import groups
 from onmf.explain.checks import has_groups
+from onmf.explain.comparison import Ranking
 from onmf.explain.tree import Node, Tree
 from onmf.number import choose_k
 from onmf.number.choice import FEW_SAMPLES
@@ -42,8 +43,9 @@ class Above(NamedTuple):
 
 
 def build_tree(
-    model: ONMF, X: Any, *, feature_names: Sequence[str] | None = None, max_depth: int = 3
-) -> Tree:
+    model: ONMF, X: Any, *, feature_names: Sequence[str] | None = None, max_depth: int = 3,
+    rank: Ranking = "mean",
+) -> Tree:  # fmt: skip
     """Put the clusters of a fitted model together, and split them, where there is evidence.
 
     More than seven clusters are put together in any case, so that they can be read; such nodes have
@@ -59,6 +61,8 @@ def build_tree(
         By default those of the model.
     max_depth : int, default=3
         At most so many levels below the root.
+    rank : {"mean", "presence"}, default="mean"
+        How features are ranked; "presence" for words.
 
     Returns
     -------
@@ -76,7 +80,6 @@ def build_tree(
       3 (40): ...
     """
     names = known_feature_names(model, getattr(X, "columns", feature_names))
-    X = model._prepared(X)
     X = X.X if isinstance(X, Table) else getattr(X, "to_numpy", lambda: X)()
     labels = np.asarray(model.labels_)
     if X.shape[0] != len(labels):
@@ -88,7 +91,7 @@ def build_tree(
     levels = [*above.levels, labels]
     while len(levels) < max_depth and (finer := split_all(model, X, levels[-1])) is not None:
         levels.append(finer)
-    model.tree_ = tree_of(levels[:max_depth], above, model, X, names)
+    model.tree_ = tree_of(levels[:max_depth], above, model, X, names, rank)
     return model.tree_
 
 
@@ -148,7 +151,12 @@ def split_all(model: ONMF, X: Any, labels: Array) -> Array | None:
 
 
 def tree_of(
-    levels: list[Array], coarse: Above, model: ONMF, X: Any, names: Sequence[str] | None
+    levels: list[Array],
+    coarse: Above,
+    model: ONMF,
+    X: Any,
+    names: Sequence[str] | None,
+    rank: Ranking,
 ) -> Tree:
     """Nodes for nested labels; a cluster that the next level does not split is its own leaf."""
     of_model = len(coarse.levels)
@@ -156,8 +164,6 @@ def tree_of(
     nodes = [Node(0, None, 0, int(inside.sum()), None, ())]
     above = np.where(inside, 0, -1)  # node of each sample
     ids = model.cluster_ids_.tolist()
-    words = any(step.of_texts for step in getattr(model, "preprocessing_", ()))
-    rank: Any = "presence" if words else "mean"
     for number, labels in enumerate(levels):
         known, at = np.unique(labels[labels >= 0]), above.copy()
         top: list[list[str]] = [[] for _ in known]

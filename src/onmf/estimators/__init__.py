@@ -11,6 +11,5 @@ is reported (`progress`), and the clusters are numbered (`ordering`). What a fit
 from onmf.estimators.known_classes import class_means
 from onmf.estimators.onmf import ONMF
 from onmf.estimators.solvers import PALM, Fast
-from onmf.estimators.storage import load
 
-__all__ = ["ONMF", "PALM", "Fast", "class_means", "load"]
+__all__ = ["ONMF", "PALM", "Fast", "class_means"]

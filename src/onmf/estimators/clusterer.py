@@ -31,7 +31,6 @@ from onmf.rows.validation import too_few
 STALE_ATTRIBUTES = (  # of an earlier fit
     "labels_",
     "membership_",
-    "preprocessing_",
     *LEARNT,
     "reason_",
     "tree_",

@@ -12,14 +12,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onmf.estimators.bases import DocumentedEstimator
 from onmf.losses import Loss, loss_of
-from onmf.prepare.steps import apply
-from onmf.prepare.texts import as_texts
 from onmf.result import Stage
 from onmf.rows import Check, Features, Placement, PlacementRequest, place
 from onmf.rows.assign import Assignment, ClustersOfRays
 from onmf.rows.scale import Scale, rescale_to_safe_range, safe_scale
 from onmf.rows.sweep import Array, Data
-from onmf.rows.table import Table
 from onmf.rows.threads import single_threaded_blas
 from onmf.search.outliers import OutlierLimit
 
@@ -75,7 +72,6 @@ class DataMixin(DocumentedEstimator):
     n_disagreements_: int
     n_missing_: int
     outlier_limit_: tuple[float, float]
-    preprocessing_: tuple[Any, ...]
     reason_: str
     tree_: Any  # of `onmf.build_tree`
     certainty_curve_: NDArray[Any]
@@ -122,9 +118,6 @@ class DataMixin(DocumentedEstimator):
     ) -> Placement:
         """Validated samples, where they are; their features become those of the fit, or are."""
         known = None if reset else self._features
-        if not reset and (counts := self._prepared(X)) is not X:  # texts
-            names = None if known is None else known.names
-            X = counts if names is None else Table(counts, [], [str(name) for name in names])
         rows = place(
             X, sample_weight, PlacementRequest(self._check, scale, known, n_threads, **sampling)
         )
@@ -136,16 +129,6 @@ class DataMixin(DocumentedEstimator):
             if rows.features.names is not None:
                 self.feature_names_in_ = rows.features.names
         return rows
-
-    def _prepared(self, X: Any) -> Any:
-        """Texts as the counts that the model was fitted to, if it was; other samples as they are.
-
-        Texts cannot be samples already prepared, so nothing is prepared twice.
-        """
-        steps = getattr(self, "preprocessing_", ())
-        if not steps or not steps[0].of_texts or (texts := as_texts(X)) is None:
-            return X
-        return apply(steps, texts)
 
     def _check_fitted(self) -> None:
         """scikit-learn asks for the tags first, which takes longer than the rest of `predict`."""

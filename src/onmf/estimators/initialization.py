@@ -42,7 +42,7 @@ class PreviousModel(NamedTuple):
         """From a fitted model, or the path of a saved one."""
         from onmf.estimators.storage import read_model  # which knows the solvers, and they this
 
-        facts = read_model(given).attributes if isinstance(given, str | Path) else vars(given)
+        facts = read_model(given).model[1] if isinstance(given, str | Path) else vars(given)
         if "cluster_centers_" not in facts:
             raise ValueError(
                 f"the {type(given).__name__} given as init is not fitted: fit it first, or give "

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onmf.estimators.naming import NamingMixin
-from onmf.estimators.storage import write_model
+from onmf.estimators.storage import load_model, write_model
 from onmf.rows.sweep import Array
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class ReportMixin(NamingMixin):
         Parameters
         ----------
         X : as for `fit`
-            What the model was fitted to. A model of `cluster_texts` also takes its texts.
+            What the model was fitted to.
         **options
             `by`, `feature_names`, `sample_weight`, `log_base`, `rank`, `splits`, `random_state`.
 
@@ -44,9 +44,7 @@ class ReportMixin(NamingMixin):
         from onmf.explain import clusters
 
         self._check_labels()
-        if any(step.of_texts for step in getattr(self, "preprocessing_", ())):
-            options = {"rank": "presence"} | options
-        found = clusters(self, self._prepared(X), **options)
+        found = clusters(self, X, **options)
         self.certainty_curve_ = found.calibration.array()
         return found
 
@@ -60,12 +58,10 @@ class ReportMixin(NamingMixin):
             )
 
     def save(self, path: str | Path, *, samples: bool = True) -> None:
-        """Put the fitted model into a file, without pickle; `onmf.load` reads it.
+        """Put the fitted model into a file, without pickle; `ONMF.load` reads it.
 
         The format is described in `onmf.files.container`. Parameters that only Python could store
         (a callable, a RandomState, arrays given as `init`) are left out with a warning.
-        `preprocessing_`, if it was set after the fit, is stored with the model: a tuple of steps of
-        ``onmf.prepare.steps`` that the data went through before, as ``onmf cluster`` sets it.
 
         Parameters
         ----------
@@ -80,14 +76,46 @@ class ReportMixin(NamingMixin):
         Examples
         --------
         >>> import pathlib, tempfile
-        >>> import onmf
+        >>> from onmf import ONMF
         >>> path = pathlib.Path(tempfile.mkdtemp(), "model.onmf")
-        >>> onmf.ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]]).save(path)
-        >>> onmf.load(path).labels_
+        >>> ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]]).save(path)
+        >>> ONMF.load(path).labels_
         array([0, 0, 1])
         """
         self._check_fitted()
         write_model(self, path, samples)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Any:
+        """Read a fitted model from a file of `save`, without the preparation that may be in it.
+
+        No pickle is inside: nothing in the file is executed, and a damaged or forged file is
+        refused. `onmf.load` reads the preparation and what was found, too.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        ONMF
+            With all fitted attributes.
+
+        Raises
+        ------
+        FormatError
+            A ValueError: the file is no model, is damaged, or was written before version 1.0.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from onmf import ONMF
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "model.onmf")
+        >>> ONMF(2, random_state=0).fit([[1, 0], [0, 1]]).save(path)
+        >>> ONMF.load(path).predict([[0.1, 3.0]])
+        array([1])
+        """
+        return load_model(path).model
 
     @property
     def components_(self) -> Array:

@@ -1,13 +1,13 @@
 """A fitted estimator as arrays and JSON, and back.
 
-Stored are the class, the parameters, every fitted attribute, the names of the features, and the
-steps of `onmf.prepare` that come before the model (`preprocessing_`). A parameter that
+Stored are the parameters, every fitted attribute, the names of the features, and what
+`onmf.cluster` knows besides: the fitted steps before it, and what was found. A parameter that
 only Python could store (a function, a random generator, arrays to start from) is left out with a
 warning; after loading it has its default, which matters only if the model is fitted again.
 """
 
 import warnings
-from dataclasses import fields
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from onmf.estimators.bases import BaseEstimator
-from onmf.estimators.data import DataMixin, own_class
+from onmf.estimators.data import DataMixin
 from onmf.estimators.encoding import decode, encode, encode_all
 from onmf.estimators.kept import OF_UNUSUAL, learn_all
 from onmf.estimators.known_classes import ClassMeans
@@ -29,18 +29,17 @@ from onmf.explain.tree import Tree
 from onmf.files.container import MODEL, Container, container_bytes, read_container
 from onmf.files.output import replace_files
 from onmf.losses import LOSSES
-from onmf.prepare.steps import STEPS, Step
 from onmf.result import Stage
 from onmf.rows.sweep import Array
 from onmf.search.outliers import POWERS
 
 if TYPE_CHECKING:
-    from onmf.estimators.onmf import ONMF
+    pass
 
 OF_SAMPLES = ("membership_", "labels_")  # which may be missing: the command keeps labels.csv
 LIMIT = "outlier_limit_"  # of models with outliers
 RAYS = ("rays_", "cluster_of_ray_")  # of clusters with several
-NAMES, HISTORY, CHAIN = "feature_names_in_", "history_", "preprocessing_"
+NAMES, HISTORY = "feature_names_in_", "history_"
 LINEAGE = "lineage_"
 TREE, LEAVES = "tree_", "tree_leaves_"  # its JSON is in the header, the leaves are an array
 COUNTS = ("sweeps", "empty_clusters", "sent", "received")  # the whole numbers of a stage
@@ -49,15 +48,17 @@ ATTRIBUTE_KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("n_iter_", "n_features_in_", "n_missing_", "n_disagreements_"), (int,)),
     "converged_": (bool,),
 }  # of those that are numbers
-HEADER_PARTS = {"class": str, "parameters": dict, "attributes": dict, "chain": list, "stream": dict}
+HEADER_PARTS = {
+    "parameters": dict, "attributes": dict, "steps": list, "found": dict, "stream": dict,
+}  # fmt: skip
 
 
 class StoredModel(NamedTuple):
-    """The content of the file of a model."""
+    """The content of a file: a model, the steps before it, and what was found."""
 
-    kind: str
-    parameters: dict[str, Any]
-    attributes: dict[str, Any]
+    model: Any
+    steps: list[dict[str, Any]]
+    found: dict[str, Any]
 
 
 def write_model(model: DataMixin, path: str | Path, samples: bool = True) -> None:
@@ -66,10 +67,15 @@ def write_model(model: DataMixin, path: str | Path, samples: bool = True) -> Non
     replace_files(path.parent, {path.name: model_bytes(model, samples)})
 
 
-def model_bytes(model: DataMixin, samples: bool = True, **more: Any) -> bytes:
+def model_bytes(
+    model: DataMixin,
+    samples: bool = True,
+    steps: Sequence[Any] = (),
+    found: dict[str, Any] | None = None,
+) -> bytes:
     """The content of the file of a fitted model; without its samples, what predicts is left.
 
-    `more` is JSON for the header, which whoever wrote it will look for.
+    `steps` are the fitted transformers before it, and `found` is JSON for `onmf.load`.
     """
     if not _is_number_of(vars(model), model.n_clusters):
         raise ValueError(
@@ -83,18 +89,18 @@ def model_bytes(model: DataMixin, samples: bool = True, **more: Any) -> bytes:
         fitted = {n: v for n, v in fitted.items() if n not in OF_SAMPLES}
     if all(name in fitted for name in OF_SAMPLES):
         fitted |= _compact(*(fitted[name] for name in OF_SAMPLES))
-    chain, names = fitted.pop(CHAIN, ()), fitted.pop(NAMES, None)
+    names = fitted.pop(NAMES, None)
     arrays = {name: value for name, value in fitted.items() if isinstance(value, np.ndarray)}
     numbers = {name: v for name, v in fitted.items() if name not in (HISTORY, *arrays)}
     if HISTORY in fitted:
         arrays[HISTORY] = np.array(fitted[HISTORY], np.float64).reshape(-1, len(Stage._fields))
     header = {
-        "class": own_class(model).__name__,
         "onmf": version("onmf"),
         "parameters": _storable_parameters(model),
         "attributes": encode_all(numbers),
         "features": None if names is None else [str(name) for name in names],
-        "chain": [_put_away(step, place, arrays) for place, step in enumerate(chain)],
+        "steps": [_put_away(step, place, arrays) for place, step in enumerate(steps)],
+        "found": found or {},
     }
     if model._rays is not None:
         arrays |= {name: getattr(model, name) for name in RAYS}
@@ -105,7 +111,7 @@ def model_bytes(model: DataMixin, samples: bool = True, **more: Any) -> bytes:
     if tree is not None:
         header["tree"] = tree.to_dict() | {"leaves": []}
         arrays[LEAVES] = tree.leaves.astype(np.int32)
-    return container_bytes(MODEL, header | more, arrays)
+    return container_bytes(MODEL, header, arrays)
 
 
 def _is_number_of(fitted: dict[str, Any], n_clusters: int | None) -> bool:
@@ -132,10 +138,18 @@ def _unfold(value: Array, labels: Array, k: int) -> Array:
 
 def _put_away(step: Any, place: int, arrays: dict[str, Array]) -> dict[str, Any]:
     """One step of the chain as JSON; its arrays go to the others."""
-    settings = {field.name: getattr(step, field.name) for field in fields(step)}
-    for name in [name for name, value in settings.items() if isinstance(value, np.ndarray)]:
-        arrays[_step_array(place, name)] = settings.pop(name)
-    return {"step": step.name} | encode_all(settings)
+    learnt = {name: value for name, value in vars(step).items() if name.endswith("_")}
+    names = learnt.pop(NAMES, None)
+    for name in [name for name, value in learnt.items() if isinstance(value, np.ndarray)]:
+        arrays[_step_array(place, name)] = learnt.pop(name)
+    parameters = {name: encode(as_tuple(v)) for name, v in step.get_params(deep=False).items()}
+    features = None if names is None else [str(name) for name in names]
+    learnt = {name: encode(value) for name, value in learnt.items() if name != "changed_"}
+    return {"step": step.name, "params": parameters, "learnt": learnt, "features": features}
+
+
+def as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _storable_parameters(model: DataMixin) -> dict[str, Any]:
@@ -193,9 +207,7 @@ def _sound_model(stored: Container) -> StoredModel:
         loss = LOSSES[settings.get("loss", "frobenius")]
         rays = private["_rays"][0] if private["_rays"] else arrays["cluster_centers_"]
         private["_stream"] = Stream.taken_from(arrays, header["stream"], rays, loss)
-    chain = tuple(_take_out(s, place, arrays) for place, s in enumerate(header["chain"]))
-    for step in chain:
-        step.check(n_features)
+    steps = [_take_out(s, place, arrays) for place, s in enumerate(header["steps"])]
     if HISTORY in arrays:
         attributes[HISTORY] = _as_stages(arrays.pop(HISTORY))
     if attributes.get(LINEAGE) is not None:
@@ -209,7 +221,7 @@ def _sound_model(stored: Container) -> StoredModel:
             raise ValueError("its tree is of other samples.")
     if (names := header.get("features")) is not None:
         attributes[NAMES] = _as_names(names, n_features)
-    attributes |= arrays | ({CHAIN: chain} if chain else {})
+    attributes |= arrays
     for name in attributes:
         if not (name.isidentifier() and name.endswith("_") and name[0] != "_"):
             raise ValueError(f"{name!r} is no name of a fitted attribute.")
@@ -218,7 +230,7 @@ def _sound_model(stored: Container) -> StoredModel:
             raise ValueError(f"its {name} is a {type(attributes[name]).__name__}.")
     if not _is_number_of(attributes, settings.get("n_clusters")):
         raise ValueError("it does not have n_clusters centroids.")
-    return StoredModel(header["class"], settings, attributes | private)
+    return StoredModel((settings, attributes | private), steps, header["found"])
 
 
 def _taken_rays(arrays: dict[str, Array]) -> tuple[Array, Array] | None:
@@ -282,15 +294,21 @@ def _check_limit(limit: Any) -> None:
         raise ValueError("its limit of outliers is no pair of a height and a power.")
 
 
-def _take_out(settings: Any, place: int, arrays: dict[str, Array]) -> Step:
-    """One step of the chain, with its arrays, which leave the others."""
-    if not isinstance(settings, dict) or settings.get("step") not in STEPS:
-        raise ValueError("its chain has an unknown step.")
-    learnt = {name: decode(value) for name, value in settings.items() if name != "step"}
+def _take_out(stored: Any, place: int, arrays: dict[str, Array]) -> dict[str, Any]:
+    """One step as it was put away, with its arrays, which leave the others."""
+    parts = {"step": str, "params": dict, "learnt": dict}
+    if not isinstance(stored, dict) or not all(
+        isinstance(stored.get(part), kind) for part, kind in parts.items()
+    ):
+        raise ValueError("it has a step of another shape.")
+    learnt = {name: decode(value) for name, value in stored["learnt"].items()}
     for key in [key for key in arrays if key.startswith(_step_array(place, ""))]:
         learnt[key.removeprefix(_step_array(place, ""))] = arrays.pop(key)
-    step: Step = STEPS[settings["step"]](**learnt)
-    return step
+    params = {name: decode(value) for name, value in stored["params"].items()}
+    count = learnt.get("n_features_in_", 0)
+    if (names := stored.get("features")) is not None:
+        learnt[NAMES] = _as_names(names, count)
+    return {"step": stored["step"], "params": params, "learnt": learnt}
 
 
 def _as_stages(history: Array) -> list[Stage]:
@@ -309,51 +327,22 @@ def _as_names(names: Any, n_features: int) -> Array:
     return np.array(names, dtype=object)
 
 
-def load(path: str | Path) -> "ONMF":
-    """Read a fitted model that `save`, or ``onmf cluster``, wrote.
-
-    No pickle is inside: nothing in the file is executed, and a damaged or forged file is refused.
-    `preprocessing_` of a model made by ``onmf cluster`` are the steps that its data went through;
-    ``onmf.prepare.steps.apply(model.preprocessing_, X)`` does the same to new samples.
-
-    Parameters
-    ----------
-    path : str or Path
-
-    Returns
-    -------
-    ONMF
-        With all fitted attributes.
-
-    Raises
-    ------
-    FormatError
-        A ValueError: the file is no model, is damaged, or was written before version 1.0.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> import numpy as np
-    >>> import onmf
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "model.onmf")
-    >>> onmf.ONMF(2, random_state=0).fit(np.eye(2)).save(path)
-    >>> onmf.load(path).predict([[0.1, 3.0]])
-    array([1])
-    """
+def load_model(path: str | Path) -> StoredModel:
+    """The model of a file, the steps before it, and what was found."""
     from onmf.estimators import ONMF
 
-    kind, parameters, attributes = read_model(path)
+    stored = read_model(path)
+    parameters, attributes = stored.model
     try:
-        model = {"ONMF": ONMF}[kind](**parameters)
+        model = ONMF(**parameters)
         check_parameters(model.get_params(deep=False))
-        if isinstance(model, ONMF):
-            check_solver_parameters(solver_of(model.solver))
+        check_solver_parameters(solver_of(model.solver))
     except (KeyError, TypeError, ValueError) as error:
         raise FormatError(
-            f"{Path(path).name} holds a {kind} that this onmf does not know: {error}."
+            f"{Path(path).name} holds a model that this onmf does not know: {error}."
         ) from error
     strange = [name for name in attributes if hasattr(type(model), name) and name[0] != "_"]
     if strange:
         raise FormatError(f"{Path(path).name} has values for {', '.join(strange)}, a method.")
     model.__dict__.update(attributes)
-    return model
+    return stored._replace(model=model)

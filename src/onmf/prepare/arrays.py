@@ -5,18 +5,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-
-<<<<<<< HEAD
 from numpy.typing import NDArray
 
-from onmf.io import Source
+from onmf.rows.source import Source
 
 Array = NDArray[Any]
-=======
-from onmf.prepare.numerals import to_count
-from onmf.rows.source import Source
-from onmf.rows.table import Array
->>>>>>> main
 
 
 def sample_totals(X: Any) -> Array:

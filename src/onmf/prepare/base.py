@@ -11,10 +11,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from onmf.io import Source
 from onmf.rows import is_dask, matrix_of
+from onmf.rows.source import Source
 
 
 class Step(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -29,7 +30,7 @@ class Step(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array, sparse matrix, DataFrame, AnnData or rows on disk of shape (n_samples, n_features)
+        X : array, sparse matrix, DataFrame, AnnData or rows on disk (n_samples, n_features)
         y : ignored
 
         Returns
@@ -51,7 +52,10 @@ class Step(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         array or csr_array; rows on disk stay on disk, rows on Dask on their workers
         """
         check_is_fitted(self, "n_features_in_")
-        X = self._checked(X, reset=False)
+        return self.changed(self._checked(X, reset=False))
+
+    def changed(self, X: Any) -> Any:
+        """The same for samples that were checked before."""
         if isinstance(X, Source):
             return X.changed(self._change)
         return X.map_blocks(self._change) if is_dask(X) else self._change(X)
@@ -69,11 +73,13 @@ class Step(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             return X
         if hasattr(X, "var_names"):  # AnnData
             names = np.array([str(name) for name in X.var_names], object)
-            X = matrix_of(X)
             if reset:
                 self.feature_names_in_, self.n_features_in_ = names, len(names)
-            X = validate_data(self, X, reset=False, **CHECKS) if not reset else X
-        X = validate_data(self, X, reset=reset and "feature_names_in_" not in vars(self), **CHECKS)
+            elif not np.array_equal(names, getattr(self, "feature_names_in_", names)):
+                raise ValueError("the variables should be those of the fit, in the same order.")
+            X = check_array(matrix_of(X), **CHECKS)
+        else:
+            X = validate_data(self, X, reset=reset, **CHECKS)
         return sp.csr_array(X) if sp.issparse(X) else X
 
     def _learn(self, X: Any) -> None:

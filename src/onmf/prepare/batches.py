@@ -12,12 +12,8 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-<<<<<<< HEAD
 from onmf.prepare.arrays import Array
 from onmf.prepare.base import Step
-=======
-from onmf.rows.table import Array
->>>>>>> main
 
 PURE = 0.9  # share of a cluster in one batch, from which on it is that batch
 FEWEST_SAMPLES = 5  # of such a cluster; fewer lie in one batch by chance
@@ -72,7 +68,11 @@ class CenterBatches(Step):
 
     def transform(self, X: Any, batch: Sequence[Any] | None = None) -> Any:
         """The samples with the mean of all; those without a batch as they are."""
-        X = dense(self._checked(X, reset=False))
+        return self.changed(self._checked(X, reset=False), batch)
+
+    def changed(self, X: Any, batch: Sequence[Any] | None = None) -> Any:
+        """The same for samples that were checked before."""
+        X = dense(X)
         if batch is None:
             return X
         names = np.array([str(name) for name in batch])

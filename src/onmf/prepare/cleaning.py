@@ -6,6 +6,7 @@ Each function reads a text once, so that no text, however it is made, takes long
 import re
 from collections.abc import Callable, Sequence
 from html import unescape
+
 MARKUP = re.compile(r"<!--|-->|<![A-Za-z][^<>]*>|<(/?)([A-Za-z][\w:-]*)(?:\s[^<>]*)?/?>")
 HIDDEN = ("script", "style")  # elements whose content a browser does not show
 DEEPEST_ESCAPE = 3  # "&amp;amp;lt;" is a "<" that three programs escaped

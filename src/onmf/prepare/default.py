@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.io.names import are_genes
 from onmf.prepare.arrays import Array, feature_squares, known_totals, parts_of
 from onmf.prepare.base import Step
+from onmf.prepare.genes import are_genes
 from onmf.prepare.steps import Depth, Log, Rescale, Tfidf, Unit, Variable
 from onmf.prepare.texts import Words, as_texts
 from onmf.rows import is_dask

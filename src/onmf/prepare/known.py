@@ -11,15 +11,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-<<<<<<< HEAD:src/onmf/prepare/known.py
-from onmf.io import Source
-from onmf.io.table import listing
 from onmf.prepare.arrays import Array, parts_of
-=======
-from onmf.prepare.arrays import parts_of
 from onmf.rows.source import Source
-from onmf.rows.table import Array, listing
->>>>>>> main:src/onmf/prepare/seeds.py
+from onmf.rows.table import listing
 
 ENOUGH = 2  # seeds that a sample must have: one word alone occurs in texts of every kind
 
@@ -40,11 +34,7 @@ def known_from_words(X: Any, feature_names: Sequence[str], seeds: Seeds) -> list
     Returns
     -------
     list of str
-<<<<<<< HEAD:src/onmf/prepare/known.py
         For `known` of `onmf.cluster`, or for `onmf.class_means`.
-=======
-        For `onmf.class_means`.
->>>>>>> main:src/onmf/prepare/seeds.py
 
     Examples
     --------

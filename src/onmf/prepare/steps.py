@@ -27,29 +27,7 @@ from onmf.prepare.arrays import (
     squares,
     times,
 )
-<<<<<<< HEAD
 from onmf.prepare.base import Step
-=======
-from onmf.prepare.base import Step, StepOption
-from onmf.prepare.cleaning import Strip
-from onmf.prepare.texts import Words
-from onmf.prepare.variable import Variable
-from onmf.rows.source import Source
-from onmf.rows.table import Array
-
-__all__ = [
-    "STEPS",
-    "Depth",
-    "Log",
-    "Rescale",
-    "Step",
-    "Tfidf",
-    "Unit",
-    "Variable",
-    "apply",
-    "apply_step",
-]
->>>>>>> main
 
 
 class Tfidf(Step):

@@ -14,16 +14,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.validation import check_is_fitted
 
-<<<<<<< HEAD
 from onmf.prepare.arrays import Array
 from onmf.prepare.cleaning import CLEANERS, cleaned
 from onmf.prepare.stop_words import language_of, stop_words_of
-=======
-from onmf.prepare.base import Step, StepOption
-from onmf.prepare.cleaning import CLEANERS, Strip
-from onmf.prepare.numerals import to_count, to_number
-from onmf.prepare.stop_words import LANGUAGES, stop_words_of
->>>>>>> main
 
 # Two or more letters or digits, at least one letter; an underscore is no part of a word.
 WORD = r"(?u)(?<![^\W_])(?=\d*[^\W\d_])[^\W_]{2,}"
@@ -158,6 +151,8 @@ class Words(TransformerMixin, BaseEstimator):
             warnings.filterwarnings("ignore", "Your stop_words may be inconsistent")
             with time_limit(MIN_SECONDS + sum(map(len, texts)) / MIN_SPEED, self.pattern_):
                 return sp.csr_array(counter.transform(texts))
+
+    changed = transform
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """The words.

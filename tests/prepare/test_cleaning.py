@@ -1,11 +1,9 @@
 """What is not text is removed, and nothing else; no text takes long."""
 
 import pytest
-from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 
-from onmf.prepare import Strip, Words, word_counts
-from onmf.prepare.cleaning import CLEANERS, without_headers, without_html, without_links
+from onmf.prepare.cleaning import CLEANERS, cleaned, without_headers, without_html, without_links
 from onmf.prepare.texts import WORD
 
 
@@ -80,16 +78,15 @@ def test_no_text_takes_longer_than_its_length(kind, unit):
 
 def test_a_page_may_contain_a_mail_and_every_kind_is_counted():
     page = f"<html><p>{MAIL}</p> &nbsp;<a href='http://x.y'>link</a></html>"
-    texts, changed = Strip.fit([]).clean([page, "plain", "to a@b.c"])
+    texts, changed = cleaned([page, "plain", "to a@b.c"], tuple(CLEANERS))
     assert [words(text) for text in texts] == [
         words("The body: here. More. link"),
         ["plain"],
         ["to"],
     ]
     assert changed == {"html": 1, "mail": 1, "links": 1}
-    assert Strip(("mail", "html"))([page]) == Strip(("html", "mail"))([page])
-    assert Strip.fit([], ("none",))([page]) == [page]
-    assert Strip.fit([], ("html",)).kinds == ("html",)
+    assert cleaned([page], ("mail", "html")) == cleaned([page], ("html", "mail"))
+    assert cleaned([page], ())[0] == [page]
 
 
 def tokens(text):
@@ -108,21 +105,3 @@ def tokens(text):
 )
 def test_a_word_has_a_letter_and_no_underscore(text, expected):
     assert tokens(text) == expected
-
-
-def test_word_counts_are_what_the_command_counts():
-    texts = [
-        "<p>The moons &amp; stars, don't ask a@b.c",
-        "moons 1993 stars __ stars",
-        "genes, genes",
-    ]
-    texts += ["genes of moons"]
-    counts = word_counts().fit(texts)
-    clean = Strip.fit(texts)(texts)
-    own = Words.fit(clean, min_df=2, max_df=0.5, stop_words="english")
-    assert counts.get_feature_names_out().tolist() == list(own.vocabulary) == ["genes", "stars"]
-    assert (counts.transform(texts) != own(clean)).nnz == 0
-    assert clone(counts).fit(texts).vocabulary_ == counts.vocabulary_
-    assert (
-        word_counts(min_df=1, stop_words="none", max_df=1.0, strip=()).fit(texts).vocabulary_["the"]
-    )

@@ -23,6 +23,7 @@ class Step(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     name: ClassVar[str]
     of_texts: ClassVar[bool] = False  # whether it is applied to texts instead of numbers
+    positive: ClassVar[bool] = False  # whether it needs counts or amounts
     said: ClassVar[str]  # what was done, with fields of the step
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -103,6 +104,7 @@ class Step(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = tags.input_tags.allow_nan = True
+        tags.input_tags.positive_only = self.positive
         return tags
 
 

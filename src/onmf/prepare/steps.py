@@ -28,6 +28,7 @@ from onmf.prepare.arrays import (
     times,
 )
 from onmf.prepare.base import Step
+from onmf.rows.source import Source
 
 
 class Tfidf(Step):
@@ -49,6 +50,7 @@ class Tfidf(Step):
     """
 
     name = "tfidf"
+    positive = True
     said = "counts were weighted by tf-idf and samples scaled to length 1"
 
     def _learn(self, X: Any) -> None:
@@ -87,6 +89,7 @@ class Depth(Step):
     """
 
     name = "depth"
+    positive = True
     said = "samples were scaled to a total of {0.total_:g}"
 
     def __init__(self, total: float | Literal["median"] = "median") -> None:
@@ -121,7 +124,12 @@ class Log(Step):
     """
 
     name = "log"
+    positive = True
     said = "log2(1 + x) was taken"
+
+    def _learn(self, X: Any) -> None:
+        if not isinstance(X, Source):  # those are read when they are changed
+            non_negative(X, "the logarithm")
 
     def _change(self, X: Any) -> Any:
         X = non_negative(X, "the logarithm")

@@ -23,10 +23,10 @@ SETS = (
 NOTE = f"""
 
 Means over seeds {SEEDS[0]}-{SEEDS[-1]}, one thread. *Error*: the relative error of the best rays
-for the labels; of the others in percent above that of onmf. *ARI* in percent. *Time*: processor time of onmf as a
-multiple of that of K-means with ten starts, the best of the seeds, interleaved. *spherical*:
-K-means with ten starts on samples of length 1. *NMF*: scikit-learn's (nndsvda), the largest
-membership along rays of unit length."""
+for the labels; of the others in percent above that of onmf. *ARI* in percent. *Time*: processor
+time of onmf as a multiple of that of K-means with ten starts, the best of the seeds, interleaved.
+*spherical*: K-means with ten starts on samples of length 1. *NMF*: scikit-learn's (nndsvda), the
+largest membership along rays of unit length."""
 
 
 def default(X, k, seed):

@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo test quick fuzz fuzz-files attack sanitize pythons nightly shuffled parallel \
+.PHONY: help setup house ablate demo test quick fuzz fuzz-files attack sanitize pythons nightly shuffled parallel \
 	mutants lint format bench paper docs dist sbom clean
 
 help:   ## this list
@@ -51,6 +51,12 @@ parallel: $(READY)   ## the tests of estimators, each in several threads at once
 
 mutants: $(READY)   ## small faults in ROOM (a package as losses): how many do its quick tests find?
 	$(PY) tests/mutants/run.py $(or $(ROOM),losses) --count $(or $(COUNT),40) --seed $(or $(SEED),0)
+
+house: $(READY)   ## lines, files, classes of every room beside ceiling and goal
+	$(PY) tests/house.py
+
+ablate: $(READY)   ## what each mechanism of the default fit is worth: error, agreement, time
+	$(PY) benchmarks/ablate.py
 
 lint: $(READY)   ## style, format and types
 	$(PY) -m ruff check .

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-from onmf import ONMF
+from onmf import ONMF, PALM
 from onmf.datasets import make_paper_synthetic
 from onmf.metrics import clustering_accuracy
 from tables import table, write_section
@@ -40,6 +40,6 @@ def run() -> None:
 def measure(X, y, penalty, seed):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the paper's method leaves a cluster empty now and then
-        model = ONMF(10, solver="palm", penalty=penalty, random_state=seed).fit(X)
+        model = ONMF(10, solver=PALM(penalty=penalty), random_state=seed).fit(X)
     acc = 100 * clustering_accuracy(y, model.labels_)
     return acc, 100 * adjusted_rand_score(y, model.labels_), model.n_iter_, model.relative_error_

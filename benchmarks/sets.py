@@ -11,14 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
-from onmf.datasets import (
-    load_newsgroups,
-    load_tcga_mirna,
-    load_tcga_rnaseq,
-    load_tdt2,
-    make_paper_synthetic,
-)
+from onmf.datasets import make_paper_synthetic
 from onmf.prepare import Words, log_expression, tfidf, used_features
+from onmf_paper.loaders import load_newsgroups, load_tcga_mirna, load_tcga_rnaseq, load_tdt2
 
 
 class Set(NamedTuple):

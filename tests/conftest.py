@@ -14,8 +14,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import settings
 
 from onmf.palm.penalties import PENALTIES, General
+
+# `make test` draws the same cases every time; `make fuzz` draws new ones.
+settings.register_profile("same", derandomize=True, database=None)
+settings.load_profile("default" if int(os.environ.get("ONMF_FUZZ_CASES", 0)) > 300 else "same")
 
 OFFLINE = Path(__file__).parent / "offline"
 
@@ -161,8 +166,7 @@ def page(monkeypatch):
         asked.append(SimpleNamespace(model=model, X=X, **facts))
         return "<!doctype html>"
 
-    for command in ("report", "choose_k"):
-        monkeypatch.setattr(f"onmf_app.{command}.html", html)
+    monkeypatch.setattr("onmf_app.runs.page.html", html)
     return asked
 
 

@@ -1,6 +1,7 @@
 """Imports may only point downwards."""
 
 import ast
+import subprocess
 import sys
 from collections import defaultdict
 from importlib import import_module
@@ -8,35 +9,37 @@ from pathlib import Path
 
 import pytest
 
+import house
 import onmf
 from syntax import nodes
 
 ROOT = Path(onmf.__file__).parent
 ARROWS = """
 exceptions ->
-rows -> exceptions io rows
+rows -> exceptions rows
 result -> rows
 palm -> palm result rows
 search -> palm result rows search
-losses -> io losses palm result rows search
-io -> exceptions io
+losses -> losses palm result rows search
+files -> exceptions files rows
 ledger ->
 metrics -> losses metrics palm result rows
-datasets -> datasets io
+datasets -> datasets rows
 baselines -> baselines losses palm result rows search
-prepare -> io prepare
+prepare -> prepare rows
 explain -> explain losses result rows
 bounds -> bounds losses palm result rows
-estimators -> baselines bounds estimators exceptions explain io losses palm prepare page
+estimators -> baselines bounds estimators exceptions files explain losses palm prepare page
 estimators -> result rows search number
 plot -> explain plot page result rows
-page -> bounds explain io losses metrics page result rows
+page -> bounds explain losses metrics page result rows
 number -> estimators exceptions explain ledger losses palm plot rows search number
-cells -> cells estimators exceptions explain io losses prepare rows number
-texts -> estimators explain io losses prepare number
-tree -> estimators explain io page result rows number
+cells -> cells estimators exceptions explain losses prepare rows number
+texts -> estimators explain losses prepare rows number
+clusters -> files cells estimators explain losses number page prepare result rows
+tree -> estimators explain page result rows number
 __main__ ->
-__init__ -> bounds cells estimators exceptions explain palm plot page number texts tree
+__init__ -> clusters bounds cells estimators exceptions explain palm plot page number texts tree
 """
 ALLOWED = defaultdict(set)
 for line in ARROWS.strip().splitlines():
@@ -45,13 +48,10 @@ for line in ARROWS.strip().splitlines():
 MATHEMATICS = {"result", "palm", "search", "losses", "bounds"}
 NUMERICAL = {"numpy", "scipy"}  # all that the mathematics may import of others
 HOMES = {  # an optional dependency and the only file, or folder, that imports it
-    "matplotlib": "plot/canvas.py",
-    "h5py": "io/hdf5.py",
-    "pyarrow": "io/parquet.py",
-    "zarr": "io/zarr.py",
-    "openpyxl": "io/workbook.py",
+    "matplotlib": "plot.py",
+    "h5py": "rows/h5ad.py",
+    "pyarrow": "rows/parquet.py",
     "anndata": "cells/writing.py",
-    "fsspec": "io/remote.py",
     "dask": "rows/dask/",
     "distributed": "rows/dask/",
 }
@@ -74,6 +74,8 @@ def imported(path):
 def allowed(room, name):
     """May a room import this module?"""
     top, *rest = name.split(".")
+    if name == "onmf":
+        return True  # for its version
     if top == "onmf":
         return bool(ALLOWED[room] & {rest[0], "*"})
     return room not in MATHEMATICS or top in NUMERICAL | HOMES.keys() | sys.stdlib_module_names
@@ -90,24 +92,37 @@ def test_imports_point_downwards():
     assert upwards == []
 
 
-PAPER = sorted(ROOT.with_name("onmf_paper").rglob("*.py"))
-PUBLIC = [f"onmf{rest}" for rest in ("", ".datasets", ".ledger", ".metrics", ".plot",
-                                     ".prepare", ".page")]  # fmt: skip
+APP, PAPER = (sorted(ROOT.with_name(name).rglob("*.py")) for name in ("onmf_app", "onmf_paper"))
+ROOMS = ("cells", "datasets", "exceptions", "explain", "files", "losses", "metrics", "number",
+         "page", "plot", "prepare", "rows")  # fmt: skip
+PUBLIC = ["onmf", *(f"onmf.{room}" for room in ROOMS)]
+MOST_PRIVATE = 48  # names that the command takes from inside the library: to become none
+
+
+def private_imports(path):
+    """Names that a file imports from onmf, and that no room of it shows to users."""
+    for node in nodes(path):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names if one.name.split(".")[0] == "onmf")
+        elif isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "onmf":
+            shown = import_module(node.module).__all__ if node.module in PUBLIC else ()
+            yield from (f"{node.module}.{one.name}" for one in node.names if one.name not in shown)
 
 
 @pytest.mark.parametrize("path", PAPER, ids=lambda path: path.name)
 def test_the_paper_s_studies_use_only_what_users_can(path):
-    for node in nodes(path):
-        names = [alias.name for alias in getattr(node, "names", ()) if isinstance(alias, ast.alias)]
-        if isinstance(node, ast.Import):
-            assert not any(name.split(".")[0] == "onmf" for name in names), names
-        elif isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "onmf":
-            assert node.module in PUBLIC
-            assert set(names) <= set(import_module(node.module).__all__), node.module
+    assert [*private_imports(path)] == []
 
 
-def test_nothing_imports_the_paper_s_studies():
+def test_the_command_uses_hardly_more_than_what_users_can():
+    assert len({name for path in APP for name in private_imports(path)}) <= MOST_PRIVATE
+
+
+def test_nothing_imports_the_paper_s_studies_and_only_main_the_command():
     for path in FILES:
+        others = {name.split(".")[0] for name in imported(path)} & {"onmf_app", "onmf_paper"}
+        assert others <= ({"onmf_app"} if path == ROOT / "__main__.py" else set()), path
+    for path in APP:
         assert not any(name.split(".")[0] == "onmf_paper" for name in imported(path)), path
 
 
@@ -127,3 +142,28 @@ def test_only_the_command_prints():
         if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "print"
     ]
     assert printing == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "room", "ceiling"),
+    [(kind, room, own[0]) for kind, rooms in house.house().items() for room, own in rooms.items()],
+)
+def test_no_room_is_above_its_ceiling(kind, room, ceiling):
+    assert house.MEASURES[kind](room) <= ceiling
+
+
+def test_no_commit_raises_a_ceiling():
+    """Compared with the last commit, and in a clean checkout with the one before."""
+    told = ["git", "-C", str(house.ROOT), "show"]
+    for place in ("HEAD:pyproject.toml", "HEAD~1:pyproject.toml"):
+        done = subprocess.run([*told, place], capture_output=True, text=True, check=False)
+        if done.returncode or "[tool.house]" not in done.stdout:
+            pytest.skip(f"there is no {place} with ceilings")
+        before = house.house(done.stdout)
+        raised = [
+            (kind, room)
+            for kind, rooms in house.house().items()
+            for room, (ceiling, _) in rooms.items()
+            if ceiling > before.get(kind, {}).get(room, [ceiling])[0]
+        ]
+        assert raised == []

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import onmf
-from onmf import ONMF, certify, explain
+from onmf import ONMF, explain
 from onmf.estimators.solvers import OtherParameters
 from onmf.exceptions import UnassignedSampleWarning
 from onmf.explain import Explanation
@@ -102,7 +102,6 @@ def test_the_command_finds_the_same(tmp_path, monkeypatch, texts):
                 "auto",
                 "-o",
                 "out",
-                "--no-report",
             ]
         )
         == 0
@@ -115,23 +114,19 @@ def test_the_command_finds_the_same(tmp_path, monkeypatch, texts):
     np.testing.assert_array_equal(clusters, model.labels_)
 
 
-def test_a_notebook_shows_explanations_and_certificates(texts, model):
+def test_a_notebook_shows_explanations(texts, model):
     shown = model.rename({0: "<script>x</script>"}).explain(texts)._repr_html_()
     assert isinstance(model.explain(texts), Explanation)
     assert "&lt;script&gt;" in shown
     assert "<script>" not in shown
     assert shown.count("<tr>") == 3
     assert all(word in shown for word in SKY)
-    plain = ONMF(2, random_state=0).fit([[3, 0], [2, 0], [0, 1], [0, 2]])
-    found = certify(plain, [[3, 0], [2, 0], [0, 1], [0, 2]])
-    assert str(found) in found._repr_html_()
-    assert "<table>" in found._repr_html_()
 
 
 def test_one_name_for_the_names_of_features():
     from inspect import signature
 
-    for function in (explain.clusters, explain.groups, onmf.plot.top_features):
+    for function in (explain.clusters, explain.groups, onmf.plot.embedding):
         assert "feature_names" in signature(function).parameters
 
 

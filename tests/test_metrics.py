@@ -17,7 +17,6 @@ from onmf.datasets import make_rays
 from onmf.metrics import (
     clustering_accuracy,
     orthogonality,
-    partition_error,
     purity,
     relative_error,
     stationarity,
@@ -164,55 +163,6 @@ def test_a_sparse_matrix_is_never_made_dense(monkeypatch):
     monkeypatch.setattr(type(X), "toarray", refuse)
     monkeypatch.setattr(type(X), "todense", refuse)
     assert relative_error(X, H, W) > 0
-    monkeypatch.setattr(
-        metrics.factors, "SMALL_GRAM", 0
-    )  # the Gram matrix of a small cluster is made dense
-    assert partition_error(X, np.arange(60) % 3) > 0
-
-
-def test_partition_error_by_hand():
-    # Cluster 0: rows (3, 0) and (0, 1), best ray (1, 0), 1 lost. Cluster 1: one ray, nothing lost.
-    A = np.array([[3.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 2.0]])
-    assert partition_error(A, [0, 0, 1, 1]) == pytest.approx(1 / 20, rel=1e-14)
-    assert partition_error(A, [0, 0, 1, -1]) == pytest.approx(9 / 20)
-    assert partition_error(A, ["b", "b", "a", "a"]) == pytest.approx(1 / 20)
-    assert partition_error(A, [-1, -1, -1, -1]) == 1
-    assert partition_error(0 * A, [0, 0, 1, 1]) == 0
-
-
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csr_matrix, sp.csc_array])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(400, 300), (400, 5), (90, 300)], ids=str)
-def test_partition_error_is_that_of_the_full_decompositions(container, dtype, shape):
-    rng = np.random.default_rng(0)
-    X = (rng.normal(size=shape) * (rng.random(shape) < 0.3)).astype(dtype)
-    labels = rng.integers(-1, 3, size=shape[0])
-    parts = [X[labels == k].astype(np.float64) for k in range(3)]
-    explained = sum(np.linalg.svd(part, compute_uv=False)[0] ** 2 for part in parts)
-    expected = 1 - explained / np.sum(X.astype(np.float64) ** 2)
-    assert abs(partition_error(container(X), labels) - expected) < 1e-13
-
-
-def test_no_factors_with_these_labels_fit_better():
-    X, _, _ = factors()
-    labels, rng = np.arange(60) % 3, np.random.default_rng(1)
-    best = partition_error(X, labels)
-    for _ in range(50):
-        H = np.eye(3)[labels] * rng.random((60, 1))
-        W = np.linalg.lstsq(H, X, rcond=None)[0]
-        assert relative_error(X, H, W) > best
-
-
-@pytest.mark.parametrize("scale", [1e-200, 1e200])
-def test_partition_error_does_not_depend_on_the_scale(scale):
-    X, _, _ = factors()
-    labels = np.arange(60) % 3
-    assert partition_error(scale * X, labels) == pytest.approx(partition_error(X, labels))
-
-
-def test_labels_of_another_length_are_refused():
-    with pytest.raises(ValueError, match="inconsistent"):
-        partition_error(np.ones((3, 2)), [0, 1])
 
 
 def test_scikit_learn_s_scores_are_its_own():

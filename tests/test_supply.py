@@ -68,7 +68,7 @@ def test_importing_and_fitting_ask_for_no_network_and_for_nothing_optional():
     program = (
         "import sys, numpy as np, onmf\n"
         "onmf.ONMF(3, random_state=0).fit(np.random.default_rng(0).random((60, 5)))\n"
-        "assert not {'dask', 'h5py', 'zarr'} & {*sys.modules}\n"
+        "assert not {'dask', 'h5py'} & {*sys.modules}\n"
         "import onmf.metrics, onmf.datasets, onmf.number, onmf.page"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
@@ -102,8 +102,7 @@ def test_the_all_extra_has_every_feature():
     everything = set(re.findall(r"\w+", extras["all"][0])) | set(
         re.findall(r"\w+", extras["disk"][0])
     )
-    assert extras.keys() - {"all", "cli", "test", "fuzz", "dev", "docs"} <= everything
-    assert extras["cli"] == []  # an old name: the command needs no extra
+    assert extras.keys() - {"all", "test", "fuzz", "dev", "docs"} <= everything
 
 
 # --- what is released ---------------------------------------------------------------------------

@@ -4,18 +4,7 @@ import numpy as np
 import pytest
 
 from onmf import ONMF
-from onmf.bounds import Certificate
 from onmf.exceptions import UnassignedSampleWarning
-from onmf.io import Blocks
-from onmf.io.remote import RemoteFile
-
-
-@pytest.mark.parametrize("gap", [0.985, 0.9999, 1.0])
-def test_a_bound_of_nothing_proves_nothing(gap):
-    """It was "lower by more than 1e+02 %"."""
-    told = str(Certificate(0.1, 0.1 * (1 - gap), gap, 0.0, "spectral", 3, 0.0))
-    assert not told.startswith("proved")
-    assert "e+" not in told
 
 
 def test_samples_that_vanish_beside_one_are_not_called_zero():
@@ -51,23 +40,3 @@ def test_samples_that_point_away_from_every_centroid_share_features_with_them():
     X = np.array([[3.0, 1], [2, 1], [4, 1], [-1, -2]])
     with pytest.warns(UnassignedSampleWarning, match=r"90 degrees or more .* label -1: 3\.$"):
         assert ONMF(1, random_state=0).fit(X).labels_.tolist() == [0, 0, 0, -1]
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_blocks_have_the_dtype_of_the_first(dtype):
-    X = np.random.default_rng(0).random((40, 3)).astype(dtype)
-    blocks = Blocks.of(lambda i: X[10 * i : 10 * i + 10], shape=(40, 3), size=10)
-    assert blocks.dtype == dtype
-    model = ONMF(2, random_state=0).fit(blocks)
-    assert model.cluster_centers_.dtype == dtype
-    np.testing.assert_array_equal(model.labels_, ONMF(2, random_state=0).fit(X).labels_)
-
-
-def test_the_password_of_an_address_is_not_shown():
-    file = RemoteFile("https://me:secret@host.invalid/x.npy")
-    assert "secret" not in f"{file} {file!r}"
-    assert str(file) == "https://***@host.invalid/x.npy"
-    with pytest.raises(ImportError, match=r"//\*\*\*@host") as told, file._errors():
-        raise ImportError(f"no way to {file.address}")
-    assert "secret" not in str(told.value)
-    assert str(RemoteFile("s3://bucket/x.npy")) == "s3://bucket/x.npy"

@@ -34,7 +34,7 @@ class Order:
 
     PAGES = (
         "three_rays", "colours", "documents", "embeddings", "expression", "digits", "wine",
-        "choose_k", "growing_penalty", "methods", "stream",
+        "choose_k", "growing_penalty", "stream",
     )  # fmt: skip
 
     def __init__(self, folder: str) -> None:

@@ -15,6 +15,7 @@ features of the samples and are as non-negative as they are.
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 
@@ -31,9 +32,9 @@ plt.show()
 # Who is in a cluster
 # -------------------
 # Each row has the eight samples nearest to a centroid, then the eight of which it is least sure:
-# those whose probability for their own cluster is lowest.
+# those whose cluster has the lowest probability.
 
-certainty, distance = model.predict_proba(X).max(axis=1), model.distance(X)
+sureness, distance = model.predict_proba(X).max(axis=1), model.distance(X)
 
 
 def strip(samples):
@@ -45,7 +46,7 @@ _, axes = plt.subplots(10, 2, figsize=(8.4, 6), layout="constrained")
 for k, (sure, unsure) in enumerate(axes):
     inside = np.flatnonzero(model.labels_ == k)
     sure.imshow(strip(inside[np.argsort(distance[inside])[:8]]), cmap="gray_r")
-    unsure.imshow(strip(inside[np.argsort(certainty[inside])[:8]]), cmap="gray_r")
+    unsure.imshow(strip(inside[np.argsort(sureness[inside])[:8]]), cmap="gray_r")
     sure.set_ylabel(k, rotation=0, va="center", ha="right", color=plot.colors(10)[k])
     for ax in (sure, unsure):
         ax.set(xticks=[], yticks=[])
@@ -60,9 +61,8 @@ plt.show()
 # Rows are the digits, columns the clusters. Ones are written in two ways and split up, one kind
 # sharing a cluster with the eights; some fives and eights are taken for nines.
 
-_, ax = plt.subplots(figsize=(6, 5.2), layout="constrained")
-plot.confusion(model.labels_, digit, ax).set_title("images of each digit in each cluster")
-plt.show()
+clusters = pd.Series(model.labels_, name="cluster")
+print(pd.crosstab(digit, clusters, rownames=["digit"]).to_string())
 
 # %%
 # K-means does as well here: the digits were scaled to the same size and nearly the same ink, so

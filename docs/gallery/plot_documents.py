@@ -2,7 +2,7 @@
 Documents
 =========
 
-Six topics found in 1,200 generated documents, by their heaviest words. Documents are between 15 and
+Six topics found in 1,200 generated documents, by their most distinctive words. Documents are between 15 and
 600 words long, and a document is a multiple of its topic: the length does not matter.
 """
 
@@ -58,8 +58,8 @@ counts = sp.csr_array([write(rng, t, n) for t, n in zip(topic, length, strict=Tr
 weigh = tfidf().fit(counts)
 X = weigh.transform(counts)
 model = ONMF(n_clusters=6, random_state=0).fit(X)
-_, axes = plt.subplots(2, 3, figsize=(9, 4.4), layout="constrained")
-plot.top_features(model, 6, feature_names=words, axes=axes)
+_, ax = plt.subplots(figsize=(9.6, 3.6), layout="constrained")
+plot.markers(model.explain(X, feature_names=words).markers, 5, ax)
 plt.show()
 
 # %%
@@ -78,8 +78,9 @@ for name, table in {"tf-idf": X, "plain counts": counts.astype(float)}.items():
 # New documents
 # -------------
 # ``predict`` places documents that were not there when the model was made, in closed form.
-# ``margin`` says how clear the decision is: 0 for a tie, larger the nearer only one cluster is
-# with it. A document without a single known word belongs nowhere and gets the label -1.
+# ``distance`` says how much of a document its topic leaves unexplained: 0 for a multiple of the
+# centroid, 1 for nothing in common. A document without a single known word belongs nowhere and gets
+# the label -1.
 
 texts = [
     "the captain saw the harbour through the storm",
@@ -93,9 +94,9 @@ for i, text in enumerate(texts):
         if word in column:
             new[i, column[word]] += 1
 new = weigh.transform(new.tocsr())
-labels, sure = model.predict(new), model.predict_proba(new).max(axis=1)
-for text, label, p in zip(texts, labels, sure, strict=True):
-    print(f"{text:48} cluster {label:2}, probability {p:.2f}")
+labels, distances = model.predict(new), model.distance(new)
+for text, label, distance in zip(texts, labels, distances, strict=True):
+    print(f"{text:48} cluster {label:2}, distance {distance:.2f}")
 
 # %%
 # The map below has each document as a point, the nearer the more alike (t-SNE), in the colour of

@@ -54,20 +54,15 @@ plt.show()
 # %%
 # Marker genes
 # ------------
-# A centroid is an expression profile. Some of its heaviest genes are high in every cell:
+# Markers are the genes that are higher here than in the other clusters: the darker a dot, the higher
+# the mean, and the larger, the more cells have the gene.
 
-_, axes = plt.subplots(1, 4, figsize=(9.6, 2.8), layout="constrained")
-plot.top_features(model, 8, axes=axes)
+_, ax = plt.subplots(figsize=(9.6, 3), layout="constrained")
+plot.markers(model.explain(counts).markers, 5, ax)
 plt.show()
-
-# %%
-# Markers are the genes that are heavier here than in the other clusters.
-
-rays = model.cluster_centers_ / np.linalg.norm(model.cluster_centers_, axis=1, keepdims=True)
-for k, excess in enumerate(rays - rays.mean(axis=0)):
-    best = ", ".join(genes[j] for j in np.argsort(-excess)[:4])
+for k in range(4):
     commonest = types[np.bincount(kind[model.labels_ == k]).argmax()]
-    print(f"cluster {k} (mostly {commonest}):".ljust(30), best)
+    print(f"cluster {k} is mostly {commonest}")
 
 # %%
 # With the usual preparation

@@ -17,7 +17,7 @@ penalty (left) and the non-smooth one (right) lead to the same clusters, the sec
 import matplotlib.pyplot as plt
 import numpy as np
 
-from onmf import NSNCP, ONMF, SNCP, General, plot
+from onmf import NSNCP, ONMF, PALM, SNCP, General, plot
 from onmf.datasets import make_rays
 from onmf.metrics import adjusted_rand_score
 
@@ -33,7 +33,7 @@ def follow(penalty):
             stages.append(event.membership())
         return False
 
-    model = ONMF(3, solver="palm", penalty=penalty, random_state=1, callback=keep).fit(X)
+    model = ONMF(3, solver=PALM(penalty=penalty), random_state=1, callback=keep).fit(X)
     return model, np.array(stages)
 
 

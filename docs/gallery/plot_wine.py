@@ -14,14 +14,20 @@ onmf where the length of a sample means nothing; here it means something.
 # little else. Dividing each column by its mean keeps zero where it is, so that a ray stays a ray.
 # Standardising makes negative numbers; centroids may then be negative, too.
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from onmf import ONMF, plot
+from onmf.exceptions import SignedDataWarning
 from onmf.metrics import adjusted_rand_score
+
+warnings.simplefilter("ignore", SignedDataWarning)  # standardised columns
 
 wine = load_wine(as_frame=True)
 X, grower = wine.data, wine.target
@@ -38,11 +44,7 @@ tables = {
 
 def agreement(table):
     """Adjusted Rand index with the growers, of K-means and of onmf."""
-    signed = np.min(table) < 0
-    models = (
-        KMeans(3, n_init=10, random_state=0),
-        ONMF(3, center_bounds=(None, None) if signed else "auto", random_state=0),
-    )
+    models = KMeans(3, n_init=10, random_state=0), ONMF(3, random_state=0)
     return [adjusted_rand_score(grower, model.fit(table).labels_) for model in models]
 
 
@@ -75,15 +77,13 @@ print(over_mean.round(2).to_string())
 both = tables["0 to 1, and 1 to 0 beside it"]
 model = ONMF(n_clusters=3, random_state=0).fit(both)
 plain = [name.replace("_", " ").removesuffix(" of diluted wines") for name in X.columns]
-_, axes = plt.subplots(1, 3, figsize=(9.6, 2.8), layout="constrained")
-plot.top_features(
-    model, 5, feature_names=[*plain, *(f"little {name}" for name in plain)], axes=axes
-)
+names = [*plain, *(f"little {name}" for name in plain)]
+_, ax = plt.subplots(figsize=(9.6, 3.2), layout="constrained")
+plot.markers(model.explain(both, feature_names=names).markers, 5, ax)
 plt.show()
 
 # %%
 # Which wines does it get wrong? Some of that grower.
 
-_, ax = plt.subplots(figsize=(4.4, 3.4), layout="constrained")
-plot.confusion(model.labels_, wine.target_names[grower], ax).set_title("wines of each grower")
-plt.show()
+clusters = pd.Series(model.labels_, name="cluster")
+print(pd.crosstab(wine.target_names[grower], clusters, rownames=["grower"]).to_string())

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onmf import exceptions, explain, page, plot
-    from onmf.bounds import certify
     from onmf.cells import cluster_anndata
-    from onmf.estimators import ONMF, PALM, Baseline, Fast, class_means, load
+    from onmf.clusters import Clusters, cluster
+    from onmf.estimators import ONMF, PALM, Fast, class_means, load
     from onmf.number import choose_k
     from onmf.palm.penalties import NSNCP, SNCP, General
     from onmf.texts import cluster_texts
@@ -25,14 +25,14 @@ __all__ = [
     "ONMF",
     "PALM",
     "SNCP",
-    "Baseline",
+    "Clusters",
     "Fast",
     "General",
     "__version__",
     "build_tree",
-    "certify",
     "choose_k",
     "class_means",
+    "cluster",
     "cluster_anndata",
     "cluster_texts",
     "exceptions",
@@ -49,13 +49,13 @@ HOMES = {
     "ONMF": "onmf.estimators",
     "PALM": "onmf.estimators",
     "SNCP": "onmf.palm.penalties",
-    "Baseline": "onmf.estimators",
     "Fast": "onmf.estimators",
     "General": "onmf.palm.penalties",
+    "Clusters": "onmf.clusters",
     "build_tree": "onmf.tree",
-    "certify": "onmf.bounds",
     "choose_k": "onmf.number",
     "class_means": "onmf.estimators",
+    "cluster": "onmf.clusters",
     "cluster_anndata": "onmf.cells",
     "cluster_texts": "onmf.texts",
     "load": "onmf.estimators",

@@ -21,7 +21,7 @@ __all__ = [
 class EmptyClusterWarning(UserWarning):
     """Fewer clusters than asked for have samples.
 
-    ``solver="palm"`` and some methods of `Baseline` may leave clusters empty; the default solver
+    ``solver="palm"`` may leave clusters empty; the default solver
     does so only if X has fewer directions than clusters were asked for: those that there are then
     explain X without error, and no further one could.
 
@@ -78,7 +78,7 @@ class TableWarning(UserWarning):
     --------
     >>> import pathlib, tempfile, warnings
     >>> from onmf.exceptions import TableWarning
-    >>> from onmf.io import read_table
+    >>> from onmf_app.read.formats import read_table
     >>> path = pathlib.Path(tempfile.mkdtemp(), "genes.csv")
     >>> _ = path.write_text("gene,description,a,b\\nTP53,tumour protein,1,2\\nKRAS,oncogene,3,4\\n")
     >>> with warnings.catch_warnings():

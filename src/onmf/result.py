@@ -139,7 +139,7 @@ class FittedModel(Protocol):
     """What explanations, bounds, scores, pages and figures read of a fitted clusterer.
 
     A model may also have `cluster_ids_`, `names_given_`, `names_found_`, `feature_names_in_`,
-    `n_missing_`, `bound_` and `gap_`.
+    and `n_missing_`.
     """
 
     labels_: Any

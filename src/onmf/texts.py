@@ -12,13 +12,13 @@ from onmf.estimators.solvers import OtherParameters
 from onmf.explain import groups
 from onmf.explain.checks import has_groups
 from onmf.explain.pairs import names_by_pairs
-from onmf.io import Table
 from onmf.losses import loss_of
 from onmf.number import choose_k
 from onmf.prepare.cleaning import CLEANERS, Strip
 from onmf.prepare.seeds import Seeds, labels_by_seeds
 from onmf.prepare.steps import WEIGHTS_OF_WORDS
 from onmf.prepare.texts import WORD, Words, as_texts
+from onmf.rows.table import Table
 
 
 def cluster_texts(

@@ -21,11 +21,11 @@ from onmf.estimators import ONMF
 from onmf.explain import groups
 from onmf.explain.checks import has_groups
 from onmf.explain.tree import Node, Tree
-from onmf.io import Table
 from onmf.number import choose_k
 from onmf.number.choice import FEW_SAMPLES
 from onmf.result import known_feature_names
 from onmf.rows.sweep import Array
+from onmf.rows.table import Table
 
 WORDS = 5  # distinctive features of a node
 FEW_CLUSTERS = 7  # are read one by one; more are put together even without evidence
@@ -142,7 +142,7 @@ def split_all(model: ONMF, X: Any, labels: Array) -> Array | None:
         choice = choose_k(part, X[rows], n_jobs=model.n_jobs)
         if choice.evidence:
             number = np.append(own, np.arange(n, n + choice.best_k - 1))
-            finer[rows] = number[np.maximum(choice.labels, 0)]
+            finer[rows] = number[np.maximum(choice.model.labels_, 0)]
             n += choice.best_k - 1
     return finer if n > labels.max() + 1 else None
 

@@ -1,20 +1,20 @@
 """The `onmf` command; each subcommand is a module, imported when it is called."""
 
 import errno
-import logging
 import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import EntryPoint, entry_points, version
+from pathlib import Path
 from threading import current_thread, main_thread
 
 import click
 from click.shell_completion import CompletionItem
 
-BAD_INPUT, NOT_CONVERGED, NO_MEMORY, NO_SPACE, INTERRUPTED, TERMINATED = 2, 3, 4, 5, 130, 143
-LOCKED, ALREADY_COUNTED, OTHER_CONTENT, CHANGED = 6, 7, 8, 9
+BAD_INPUT, NOT_CONVERGED, NO_MEMORY, NO_SPACE, LOCKED = 2, 3, 4, 5, 6
+INTERRUPTED, TERMINATED = 130, 143
 EXIT_CODES = {
     0: "success",
     BAD_INPUT: "bad input, or a file that cannot be read or written",
@@ -22,31 +22,18 @@ EXIT_CODES = {
     NO_MEMORY: "out of memory",
     NO_SPACE: "no space left on the disk",
     LOCKED: "another onmf command is writing to the folder",
-    ALREADY_COUNTED: "update: the batch was counted before; nothing has changed",
-    OTHER_CONTENT: "update: a batch of this name was counted with other content",
-    CHANGED: "update --strict: counted, but a cluster turned or many samples wait",
     INTERRUPTED: "interrupted",
     TERMINATED: "terminated",
 }
-COMMAND_LOG = logging.getLogger("onmf_app")  # silent without --log-file
-COMMAND_LOG.propagate = False
-COMMAND_LOG.setLevel(SILENT := logging.CRITICAL + 1)
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 COMMANDS = {  # the first line of their help, without importing them
     "cluster": "Cluster the samples of a file.",
-    "choose-k": "Recommend a number of clusters for the samples of a file.",
-    "compare": "Compare methods on the samples of a file, from the same starts.",
-    "explain": "Explain the clusters of a finished run.",
     "predict": "Assign new samples to the clusters of a model.",
-    "update": "Add a batch of samples to the clusters of a finished run.",
-    "rename": "Give a cluster of a finished run a name.",
-    "merge": "Make one cluster of several in a finished run.",
-    "split": "Split a cluster of a finished run.",
-    "status": "Show the batches, clusters and model of a run.",
-    "report": "Write report.html of a finished run again.",
+    "update": "Cluster the samples of a finished run together with new ones.",
+    "edit": "Rename, merge and split clusters of a finished run.",
     "demo": "Compare with K-means on three data sets, and write a page.",
-    "reproduce": "Run the paper's tables and figures again.",
 }
+COMMANDS_OF_OTHERS = "onmf.commands"  # group of entry points: name = "module:command"
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -78,31 +65,24 @@ def main(args: Sequence[str] | None = None) -> int:
         return failed(on_one_line(error_sentence(error)), exit_code(error))
     except (click.Abort, KeyboardInterrupt):
         return failed("Interrupted.", INTERRUPTED)
-    finally:
-        COMMAND_LOG.setLevel(SILENT)
-        for handler in COMMAND_LOG.handlers[:]:
-            COMMAND_LOG.removeHandler(handler)
-            handler.close()
 
 
 def failed(said: str, code: int) -> int:
     """Print the reason; return the exit code."""
     click.echo(said, err=True)
-    COMMAND_LOG.error(said)
     return code
 
 
 def on_one_line(said: str) -> str:
-    """The message of an error for a terminal, without the password of an address."""
-    from onmf.io.remote import without_secrets
-    from onmf.io.table import one_line  # slow to import, and `onmf --help` does not need it
+    """The message of an error for a terminal."""
+    from onmf.rows import one_line  # slow to import, and `onmf --help` does not need it
 
-    return one_line(without_secrets(f"Error: {said}"))
+    return one_line(f"Error: {said}")
 
 
 def exit_code(error: Exception) -> int:
     """The exit code of an error."""
-    from onmf.io.output import FolderInUseError  # slow to import
+    from onmf.files import FolderInUseError  # slow to import
 
     if isinstance(error, FolderInUseError):
         return LOCKED
@@ -147,29 +127,46 @@ def leaving_when_terminated() -> Iterator[None]:
         signal.signal(signal.SIGTERM, usual)
 
 
+def commands_of_others() -> dict[str, EntryPoint]:
+    """The commands that other packages provide, such as the paper's studies."""
+    return {entry.name: entry for entry in entry_points(group=COMMANDS_OF_OTHERS)}
+
+
 class Commands(click.Group):
     """The subcommands: `cluster` is `run_cluster` in the module `cluster`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [*COMMANDS, *commands_of_others()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        name = cmd_name.replace("-", "_")
-        # The paper's studies are a separate package.
-        module = "onmf_paper.command" if name == "reproduce" else f"onmf_app.{name}"
-        command: click.Command = getattr(import_module(module), f"run_{name}")
-        return command
+        if cmd_name in COMMANDS:
+            module = import_module(f"onmf_app.{cmd_name}")
+            command: click.Command = getattr(module, f"run_{cmd_name}")
+            return command
+        entry = commands_of_others().get(cmd_name)
+        return None if entry is None else entry.load()
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """`onmf FILE` is `onmf cluster FILE`."""
+        if args[0] not in self.list_commands(ctx) and (args[0] == "-" or Path(args[0]).exists()):
+            args = ["cluster", *args]
+        return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        items = (CompletionItem(name, help=help_) for name, help_ in COMMANDS.items())
+        items = (CompletionItem(name, help=help_) for name, help_ in self.first_lines().items())
         fitting = [item for item in items if item.value.startswith(incomplete)]
         return fitting + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([*self.first_lines().items()])
+
+    def first_lines(self) -> dict[str, str]:
+        """What each command does, in a line."""
+        others = {name: f"See onmf {name} --help." for name in commands_of_others()}
+        return COMMANDS | others
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Exit codes"):
@@ -200,7 +197,9 @@ def commands(context: click.Context) -> None:
 
     \b
     Example:
-      onmf cluster tumours.csv
+      onmf tumours.csv
+
+    A file or folder alone is clustered: `onmf FILE` is `onmf cluster FILE`.
 
     For completion with the tab key, add the line of your shell to its start-up file:
 

@@ -9,22 +9,14 @@ from typing import Any
 import click
 
 from onmf.cells import CellFit, annotated
-from onmf.estimators.solvers import SOLVERS
-from onmf.io import FORMATS, place_for, replace_files, seal_files
-from onmf.io.output import Content
-from onmf.io.remote import is_remote
-from onmf.palm.penalties import PENALTIES
+from onmf.files import Content, place_for, replace_files, seal_files
 from onmf.prepare.seeds import read_seeds
 from onmf_app import NOT_CONVERGED
 from onmf_app.console import note, say
 from onmf_app.options import (
     INPUT,
     LIKE,
-    PARQUET,
-    RAW_NAMES,
-    XLSX,
     Word,
-    bounds_option,
     checked_shape,
     cluster_count,
     loss_option,
@@ -32,20 +24,12 @@ from onmf_app.options import (
     preparation_options,
     reading_options,
     source_of,
-    votes_option,
 )
-from onmf_app.report import make_report
+from onmf_app.read.formats import FORMATS
 from onmf_app.runs.fits import fit_input
 from onmf_app.runs.inputs import Input
-from onmf_app.runs.records import (
-    LABELS_PARQUET,
-    LABELS_XLSX,
-    OPTIONAL,
-    REPORT,
-    RESULTS,
-    RUN,
-    PreviousRun,
-)
+from onmf_app.runs.page import make_report
+from onmf_app.runs.records import OPTIONAL, REPORT, RESULTS, RUN, PreviousRun
 from onmf_app.runs.summary import lost_ids, summarise_run
 from onmf_app.sections import SectionedCommand, section
 
@@ -58,7 +42,7 @@ from onmf_app.sections import SectionedCommand, section
     "k",
     type=Word(cluster_count, "K|LOW:HIGH|auto"),
     metavar="K|LOW:HIGH|auto",
-    help="Number of clusters; with LOW:HIGH or auto, `onmf choose-k` chooses it. Default: auto.",
+    help="Number of clusters; LOW:HIGH or auto chooses it. Default: auto.",
 )
 @click.option(
     "-o",
@@ -67,11 +51,6 @@ from onmf_app.sections import SectionedCommand, section
     help="Folder for the results; tumours-clusters, for tumours.csv, if not given.",
 )
 @LIKE
-@click.option(
-    "--like-run",
-    type=click.Path(exists=True, path_type=Path),
-    help="run.json of an earlier run: read, prepare and cluster as there, from new starts.",
-)
 @click.option(
     "--time",
     metavar="COLUMN|FILE",
@@ -106,49 +85,31 @@ from onmf_app.sections import SectionedCommand, section
 @section(
     "Model",
     loss_option,
-    votes_option,
     click.option("--outliers", type=Word(outlier_count, "auto|SHARE|N"), metavar="auto|SHARE|N",
                  help="Label outliers -1: chosen automatically, a share of the samples, or N."),
     click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Random seed; 0 if not given."),
     click.option("--starts", "--n-init", "n_init", type=click.IntRange(1),
                  help="Number of random starts, of which the best is kept."),
-    bounds_option,
-    click.option("--max-iter", type=click.IntRange(1), help="Largest number of passes."),
     click.option("--passes", type=click.IntRange(2), metavar="N",
                  help="Read the rows N times in all; 2 cluster a sample, then label all rows."),
     click.option("--jobs", "n_jobs", type=int, help="Threads; -1 uses all processors."),
-    click.option("--checkpoint", type=click.Path(file_okay=False),
-                 help="Folder from which the same command continues if it was killed."),
-    click.option("--penalty", type=click.Choice([*PENALTIES]), default="sncp",
-                 help="Penalty of the search."),
-    click.option("--solver", type=click.Choice([*SOLVERS]), help="palm: the paper's method."),
-    click.option("--accelerate", is_flag=True, help="With --solver palm: add momentum."),
 )  # fmt: skip
 @section(
     "Output",
     click.option("--write-h5ad", type=click.Path(dir_okay=False, path_type=Path),
                  help="Also write a copy of the .h5ad input with the clusters."),
-    RAW_NAMES,
-    PARQUET,
-    XLSX,
     click.option("--tree", is_flag=True,
                  help="Also put clusters together, and split them, where there is evidence."),
     click.option("--force", is_flag=True, help="Replace existing results."),
-    click.option("--no-report", is_flag=True, help="Do not write report.html."),
     click.option("--json", "as_json", is_flag=True, help="Print run.json instead of a summary."),
 )  # fmt: skip
 def run_cluster(
     k: int | range | str | None,
     out: Path | None,
     like: Path | None,
-    like_run: Path | None,
     seed: int | None,
     force: bool,
-    raw_names: bool,
-    parquet: bool,
-    xlsx: bool,
     tree: bool,
-    no_report: bool,
     as_json: bool,
     write_h5ad: Path | None,
     **options: Any,
@@ -168,27 +129,20 @@ def run_cluster(
 
     INPUT is a table, an array, a sparse matrix or annotated data: ENDINGS. Samples are rows. Header
     and sample names are found automatically; an empty cell or NA is a missing value. With --text
-    INPUT is a folder of documents, or a file with one per line. `-` is standard input; addresses
-    such as s3://bucket/x.npy work, too. Arrays, .parquet, .h5ad, .h5 and .zarr that would fill more
-    than half of the free memory are read in blocks.
+    INPUT is a folder of documents, or a file with one per line. `-` is standard input. Arrays,
+    .parquet and .h5ad that would fill more than half of the free memory are read in blocks.
 
-    Writes labels.csv (cluster, its name, certainty and distance of each sample; for documents the
-    text), clusters.csv (how much each cluster can be trusted), markers.csv (distinctive features of
-    each cluster), centers.csv, top_features.csv, model.onmf (for `onmf predict`), run.json and
-    report.html; with -k auto also scales.csv (clusters at coarser and finer scales),
-    with --tree tree.json (clusters of clusters, as by `onmf.build_tree`; the page has them as
-    lists that open), with --write-h5ad a copy of the input, as by `onmf.cluster_anndata`.
+    Writes labels.csv (cluster, its name, probability and distance of each sample, and how unusual
+    it is; for documents the text), clusters.csv (how much each cluster can be trusted), markers.csv
+    (distinctive features of each cluster), centers.csv, model.onmf (for `onmf predict`), run.json
+    and report.html; with -k auto also scales.csv (clusters at coarser and finer scales), with
+    --tree tree.json (clusters of clusters, as by `onmf.build_tree`; the page has them as lists that
+    open), with --write-h5ad a copy of the input, as by `onmf.cluster_anndata`.
     """
     previous = None if like is None else PreviousRun.of(like)
-    pattern = previous if like_run is None else PreviousRun.recorded(like_run)
-    if like is not None and like_run is not None:
-        raise click.UsageError("--like-run does not combine with --like.")
-    source = source_of(options.pop("input"), options, pattern)
+    source = source_of(options.pop("input"), options, previous)
     if source.center_batches and source.batch is None:
         raise click.UsageError("--center-batches needs --batch.")
-    if like_run is not None and pattern is not None:
-        k = pattern.record["parameters"]["n_clusters"] if k is None else k
-        seed = pattern.record.get("seed") if seed is None else seed
     seeds = options.get("seeds") and read_seeds(options["seeds"])
     if seeds and k is None:
         k = len(seeds)
@@ -204,11 +158,8 @@ def run_cluster(
     with place_for(out, (*OPTIONAL, *RESULTS), force), place_for_copy(write_h5ad, force):
         run = fit_input(settings, k, source, previous, tree)
         record = run.record(out) | ({"seeds": seeds} if seeds else {})
-        pages: dict[str, Content] = {} if no_report else {REPORT: make_report(run, record)}
-        asked = {LABELS_PARQUET: parquet, LABELS_XLSX: xlsx}
-        wanted = [name for name, also in asked.items() if also]
-        pages |= {name: run.labels().content(Path(name).suffix) for name in wanted}
-        record, files = seal_files(pages | run.files(raw_names), RUN, record)
+        pages: dict[str, Content] = {REPORT: make_report(run, record)}
+        record, files = seal_files(pages | run.files(), RUN, record)
         replace_files(out, files, gone={*RESULTS, *OPTIONAL} - set(files))  # of an older run
         if write_h5ad is not None:
             found = run.findings.explanation
@@ -230,8 +181,8 @@ def place_for_copy(target: Path | None, force: bool) -> AbstractContextManager[N
 
 def check_annotation(source: Input, target: Path, force: bool) -> None:
     """Refuse --write-h5ad for other inputs, and a target that exists."""
-    if source.path.suffix != ".h5ad" or source.transpose or is_remote(source.path):
-        raise ValueError("--write-h5ad needs a local .h5ad file as input, and no --transpose.")
+    if source.path.suffix != ".h5ad" or source.transpose:
+        raise ValueError("--write-h5ad needs an .h5ad file as input, and no --transpose.")
     if target.resolve() == source.path.resolve():
         raise ValueError(
             f"--write-h5ad names the input {target}, which later commands need unchanged: name "

@@ -1,14 +1,9 @@
 """What the subcommands print: progress, notes and results."""
 
-import json
-import logging
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,10 +23,7 @@ from rich.table import Column
 from rich.text import Text
 
 from onmf.exceptions import SignedDataWarning
-from onmf.io.remote import without_secrets
-from onmf.io.table import one_line, printable
-from onmf.io.terms import SAMPLES, Terms
-from onmf_app import COMMAND_LOG
+from onmf.rows import SAMPLES, Terms, one_line, printable
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -48,15 +40,11 @@ class Description(ProgressColumn):
 
 
 class Follower:
-    """Progress: a bar on a terminal; elsewhere, and in --log-file, a line every few seconds."""
+    """Progress: a bar on a terminal, elsewhere a line every few seconds."""
 
     def __init__(self, bar: Progress) -> None:
         self.bar = bar
         self.begin = self.printed = time.monotonic()
-
-    @property
-    def lines(self) -> bool:
-        return self.bar.disable or COMMAND_LOG.isEnabledFor(logging.INFO)
 
     def add_task(self, description: str, total: float | None = None) -> TaskID:
         return self.bar.add_task(description, total=total)
@@ -65,16 +53,14 @@ class Follower:
         """As `Progress.update` of rich."""
         self.bar.update(task, **facts)
         now = time.monotonic()
-        if self.lines and now - self.printed >= SECONDS_BETWEEN_LINES:
+        if self.bar.disable and now - self.printed >= SECONDS_BETWEEN_LINES:
             self.printed = now
             state = next(known for known in self.bar.tasks if known.id == task)
             far = f"{state.completed:.0f}" + (
                 "" if state.total is None else f" of {state.total:.0f}"
             )
             line = f"{printable(state.description)}: {far}, {now - self.begin:.0f} s"
-            COMMAND_LOG.info(line)
-            if self.bar.disable:
-                click.echo(f"{time.strftime('%H:%M:%S')} {line}", err=True)
+            click.echo(f"{time.strftime('%H:%M:%S')} {line}", err=True)
 
     def advance(self, task: TaskID) -> None:
         self.update(task, advance=1)
@@ -151,35 +137,11 @@ def note(label: str, sentences: Sequence[str], terms: Terms = SAMPLES) -> None:
     for sentence in dict.fromkeys(one_line(terms.say(one)) for one in sentences):
         named = sentence if sentence.startswith(label) else f"{label}: {sentence}"
         click.echo(f"Note: {named}", err=True)
-        COMMAND_LOG.warning(named)
 
 
 def say(text: str) -> None:
     """Print a result on stdout, without characters that control the terminal."""
-    shown = printable(text)
-    click.echo(shown)
-    COMMAND_LOG.info(shown)
-
-
-class JSONLines(logging.Formatter):
-    """One JSON object a line: time (ISO 8601, UTC), level and message."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        time_of_day = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        facts = {"time": time_of_day, "level": record.levelname, "message": record.getMessage()}
-        return json.dumps(facts, ensure_ascii=False)
-
-
-def write_log(context: click.Context, option: click.Parameter, path: Path | None) -> None:
-    """Copy messages and progress to this file from now on."""
-    if path is None:
-        return
-    handler = logging.FileHandler(path, encoding="utf-8")
-    plain = logging.Formatter("%(asctime)s %(levelname)s %(message)s")
-    handler.setFormatter(JSONLines() if path.suffix == ".jsonl" else plain)
-    COMMAND_LOG.addHandler(handler)
-    COMMAND_LOG.setLevel(logging.INFO)
-    COMMAND_LOG.info("onmf %s", one_line(without_secrets(" ".join(sys.argv[1:]))))
+    click.echo(printable(text))
 
 
 @contextmanager
@@ -190,8 +152,8 @@ def within_memory(file: str) -> Iterator[None]:
     except MemoryError as error:
         said = one_line(error).removesuffix(".")
         raise MemoryError(
-            f"{file} does not fit{f' ({said})' if said else ''}; use .npy, .parquet, .h5ad or "
-            ".zarr, which are read in blocks."
+            f"{file} does not fit{f' ({said})' if said else ''}; use .npy, .parquet or .h5ad, "
+            "which are read in blocks."
         ) from error
 
 

@@ -12,9 +12,9 @@ from sklearn.datasets import load_digits
 
 from onmf import ONMF
 from onmf.datasets import make_paper_synthetic
-from onmf.io import replace_files
-from onmf.metrics import adjusted_rand_score, clustering_accuracy, partition_error
-from onmf.rows.sweep import Array
+from onmf.files import replace_files
+from onmf.metrics import adjusted_rand_score, clustering_accuracy
+from onmf.rows import Array
 from onmf_app.cluster import run_cluster
 from onmf_app.console import fit_with_progress, say
 from onmf_app.runs.records import REPORT
@@ -109,9 +109,15 @@ def quality_cells(X: Array, y: Array, labels: Array, k: int) -> tuple[str, str, 
     return (
         f"{100 * clustering_accuracy(y, labels):.1f}",
         f"{100 * adjusted_rand_score(y, labels):.1f}",
-        f"{partition_error(X, labels):.4f}",
+        f"{error_of_rays(X, labels):.4f}",
         f"{np.sum(cluster_sizes(labels, k) == 0)}",
     )
+
+
+def error_of_rays(X: Array, labels: Array) -> float:
+    """sqrt(1 - sum_k ||X_k||_2^2 / ||X||^2): the relative error of the best rays for labels."""
+    explained = sum(np.linalg.norm(X[labels == k], 2) ** 2 for k in np.unique(labels))
+    return float(np.sqrt(1 - explained / np.sum(X**2)))
 
 
 def make_documents() -> pd.DataFrame:

@@ -8,39 +8,19 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from onmf.io.cells import to_count, to_number
-from onmf.io.documents import find_documents
-from onmf.io.remote import AnyFile, as_file, is_remote
 from onmf.losses import LOSSES
 from onmf.page.images import image_shape
+from onmf.prepare import Tfidf
 from onmf.prepare.base import Step, StepOption
-from onmf.prepare.steps import (
-    STEPS,
-    WEIGHTS_OF_WORDS,
-    Tfidf,
-    suited_loss,
-)
+from onmf.prepare.numerals import to_count
+from onmf.prepare.steps import STEPS, WEIGHTS_OF_WORDS, suited_loss
 from onmf.prepare.texts import document_count
-from onmf_app.console import note, write_log
+from onmf_app.console import note
+from onmf_app.read.documents import find_documents
 from onmf_app.runs.config import CONFIG
 from onmf_app.runs.inputs import Input, step_parameters
 from onmf_app.runs.records import READING, PreviousRun
 from onmf_app.sections import DOCUMENTS, PREPARATION, Decorator, section
-
-
-class InputPath(click.Path):
-    """A local file or folder, `-`, or the address of a remote file."""
-
-    def __init__(self) -> None:
-        super().__init__(exists=True, path_type=Path, allow_dash=True)
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter:
-            if is_remote(value):
-                return as_file(value)
-            raise
 
 
 class Word(click.ParamType):
@@ -85,14 +65,6 @@ def checked_shape(word: str) -> str:
     return word
 
 
-def center_bounds(word: str) -> tuple[float | None, float | None] | str:
-    """LOW:HIGH, either of which may be left out, or `auto` or `data`."""
-    if word in ("auto", "data"):
-        return word
-    low, high = word.split(":")
-    return to_number(low) if low else None, to_number(high) if high else None
-
-
 def step_option(step: type[Step], option: StepOption) -> Decorator:
     """The option of a step."""
     name = option.parameter or step.name
@@ -107,27 +79,15 @@ def step_option(step: type[Step], option: StepOption) -> Decorator:
     return click.option(option.flag, name, help=option.help, **how)
 
 
-INPUT = InputPath()
+INPUT = click.Path(exists=True, path_type=Path, allow_dash=True)
 GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)  # typed, or in --config
 OF_NUMBERS = {  # options of inputs that are no documents, or say where they are
     "text_column", "transpose", "decimal", "thousands", "skip_rows", "sheet", "layer", "raw",
     "describe", "images",
 }  # fmt: skip
-RAW_NAMES = click.option(
-    "--raw-names", is_flag=True,
-    help="Do not guard names that a spreadsheet would run as formulas in .csv files.",
-)  # fmt: skip
-PARQUET = click.option("--parquet", is_flag=True, help="Also write the labels as Parquet.")
-XLSX = click.option("--xlsx", is_flag=True, help="Also write the labels as an Excel workbook.")
 LIKE = click.option(
     "--like", type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder of an earlier run: read and prepare as there, start from its clusters, keep ids.",
-)  # fmt: skip
-REMOTE = click.option("--remote", is_flag=True, help="Allow reading a remote input of the run.")
-LOG_FILE = click.option(
-    "--log-file", type=click.Path(dir_okay=False, path_type=Path), callback=write_log,
-    expose_value=False,
-    help="Write messages and progress to this file as well; .jsonl: as JSON lines.",
 )  # fmt: skip
 FOLLOW_LINKS = click.option(
     "--follow-links", is_flag=True,
@@ -138,16 +98,7 @@ loss_option = click.option(
     help="kl: Kullback-Leibler divergence, for counts of words or reads. Default: kl for texts "
     "and raw counts, frobenius (squares) for other data.",
 )  # fmt: skip
-OF_SQUARES = {"solver", "accelerate", "penalty", "center_bounds", "images"}  # need them
-votes_option = click.option(
-    "--equal-votes", is_flag=True, help="Give every sample the same weight, whatever its length.",
-)  # fmt: skip
-bounds_option = click.option(
-    "--bounds", "center_bounds", default="auto",
-    type=Word(center_bounds, "auto|data|LOW:HIGH"), metavar="auto|data|LOW:HIGH",
-    help="Bounds of the centroids; data: the range of the data; auto: not negative, unless the "
-    "data are.",
-)  # fmt: skip
+OF_SQUARES = {"images"}  # need them
 READING_SECTION = section(
     "Input",
     click.option("--labels", metavar="COLUMN|FILE|FILE:COLUMN",
@@ -176,7 +127,6 @@ READING_SECTION = section(
                  help="Column with documents, in a .csv, .tsv, .jsonl, .parquet or .xlsx file."),
     click.option("--id-column", metavar="NAME",
                  help="Column with the names of the documents; otherwise they are numbered."),
-    LOG_FILE,
     CONFIG,
 )  # fmt: skip
 
@@ -203,7 +153,7 @@ def preparation_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return section(PREPARATION, *numbers, raw)(command)
 
 
-def source_of(path: AnyFile, options: dict[str, Any], previous: PreviousRun | None = None) -> Input:
+def source_of(path: Path, options: dict[str, Any], previous: PreviousRun | None = None) -> Input:
     """The input that the options describe; they are removed from `options`."""
     origin = click.get_current_context().get_parameter_source
     given = {name for name in options if origin(name) in GIVEN}
@@ -232,7 +182,7 @@ def source_of(path: AnyFile, options: dict[str, Any], previous: PreviousRun | No
     return source.received()
 
 
-def _take_documents(path: AnyFile, options: dict[str, Any]) -> None:
+def _take_documents(path: Path, options: dict[str, Any]) -> None:
     """Set `text` and `text_column` for an input that holds documents and not numbers."""
     found = find_documents(path, options["drop"], options["encoding"])
     if found is not None:

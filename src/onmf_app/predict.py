@@ -8,19 +8,17 @@ from typing import Any
 import click
 import numpy as np
 
-from onmf import load
-from onmf.io import Source, Table, place_for, replace_files
-from onmf.io.annotation import with_classes
-from onmf.io.columns import class_file
-from onmf.io.table import turn
-from onmf.io.terms import Terms
+from onmf import ONMF, load
+from onmf.files import place_for, replace_files
+from onmf.rows import Source, Table, Terms, class_file, turn
 from onmf_app.console import note, notes, say
 from onmf_app.options import (
     FOLLOW_LINKS,
     INPUT,
-    RAW_NAMES,
     reading_options,
 )
+from onmf_app.read.annotation import with_classes
+from onmf_app.read.sheets import csv_writer
 from onmf_app.runs.align import align_features, is_transposed
 from onmf_app.runs.inputs import Input, cleaned
 from onmf_app.runs.reading import reading
@@ -28,17 +26,11 @@ from onmf_app.runs.records import terms_of_run
 from onmf_app.runs.results import fitted_model
 from onmf_app.runs.tables import (
     Labels,
-    Model,
     agreement_scores,
-    certainty_and_distance,
     cluster_sizes,
-    ids_of_clusters,
     ids_of_labels,
-    knows_strangers,
     probability_columns,
     score_sentence,
-    stranger_count,
-    stranger_sentence,
 )
 from onmf_app.sections import SectionedCommand
 
@@ -53,7 +45,7 @@ FILLS = {"refuse": None, "zero": 0.0, "nan": np.nan}  # of features that the inp
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
-    help="File for the labels, like labels.csv; .parquet and .xlsx work, too.",
+    help="File for the labels, like labels.csv.",
 )
 @click.option(
     "--missing",
@@ -67,7 +59,6 @@ FILLS = {"refuse": None, "zero": 0.0, "nan": np.nan}  # of features that the inp
     help="Add a column for each cluster: probability_0 and so on, by cluster id.",
 )
 @FOLLOW_LINKS
-@RAW_NAMES
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @reading_options
@@ -76,7 +67,6 @@ def run_predict(
     out: Path,
     missing: str,
     probabilities: bool,
-    raw_names: bool,
     force: bool,
     as_json: bool,
     **options: Any,
@@ -92,7 +82,7 @@ def run_predict(
       onmf predict result new_tumours.csv -o new_labels.csv
     """
     with place_for(out.parent, [out.name], force):
-        fitted = fitted_model(model) if model.is_dir() else load(model)
+        fitted: ONMF = fitted_model(model) if model.is_dir() else load(model)
         source = Input.for_model(fitted, options.pop("input"), **options)
         terms = terms_of_run(model) or source.terms
         raw = read_for(fitted, source, terms)
@@ -100,40 +90,36 @@ def run_predict(
         with notes(source.path.name, terms):
             table, said = align_features(raw, fitted, FILLS[missing])
             labels = fitted.predict(table)
-        columns = certainty_and_distance(fitted, table, labels)
-        if knows_strangers(fitted):
-            columns["stranger"] = fitted.strangers(table)
-        if hasattr(fitted, "outlier_limit_"):
-            columns["outlier_score"] = fitted.outlier_score(table)
-        known = ids_of_clusters(fitted)
+        P = fitted.predict_proba(table)
+        columns = {
+            "probability": P.max(axis=1),
+            "distance": fitted.distance(table),
+            "unusual": fitted.unusual(table),
+        }
         if probabilities:
-            columns |= probability_columns(known, fitted.predict_proba(table))
-        ids = ids_of_labels(known, labels)
+            columns |= probability_columns(fitted.cluster_ids_, P)
+        ids = ids_of_labels(fitted.cluster_ids_, labels)
         texts = shown.X if isinstance(shown.X, list) else None
         found = Labels(table.samples, ids, columns, fitted.cluster_names_, texts)
-        replace_files(out.parent, {out.name: found.content(out.suffix, raw_names)})
+        replace_files(out.parent, {out.name: csv_writer(found.sheet())})
     note(source.path.name, said, terms)
     sizes = cluster_sizes(labels, len(fitted.cluster_centers_)).tolist()
     facts = {
         "samples": len(table.samples),
         "cluster_sizes": sizes,
         "samples_in_no_cluster": len(table.samples) - sum(sizes),
-        "strangers": stranger_count(columns.get("stranger")),
         "scores": agreement_scores(table.labels, labels),
     }
     shown_sizes = ", ".join(map(str, sizes))
     placed = f"{terms.counted(len(labels), 'sample')} in {terms.clusters} of {shown_sizes}"
     nowhere = facts["samples_in_no_cluster"]
     sentence = f"{placed}{f', {nowhere} in none' if nowhere else ''}: {out}."
-    if facts["strangers"]:
-        strange = stranger_sentence(facts["strangers"], len(labels))
-        sentence += f"\n{terms.say(strange)}"
     if facts["scores"] is not None:
         sentence += f"\n{score_sentence(facts['scores'])}"
     say(json.dumps(facts, indent=2) if as_json else sentence)
 
 
-def read_for(model: Model, source: Input, terms: Terms) -> Table:
+def read_for(model: ONMF, source: Input, terms: Terms) -> Table:
     """The input with the features of the model as columns, by their names, and its classes."""
     elsewhere = source.labels is not None and class_file(source.labels) is not None
     with reading(source) as progress:

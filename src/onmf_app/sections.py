@@ -10,16 +10,15 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 PREPARATION, DOCUMENTS = "Preparation, in this order", "Documents (--text)"
 SECTIONS = ("Input", PREPARATION, DOCUMENTS, "Model", "Output", "Options", "Advanced")
 MAIN_OPTIONS = {
-    **dict.fromkeys(("like", "like_run", "time", "batch"), "Input"),
+    **dict.fromkeys(("like", "time", "batch"), "Input"),
     "center_batches": PREPARATION,
     "describe": DOCUMENTS,
     **dict.fromkeys(("k", "seeds"), "Model"),
     **dict.fromkeys(("out", "images"), "Output"),
 }
 ADVANCED_OPTIONS = {
-    *("--duplicates", "--decimal", "--thousands", "--skip-rows", "--encoding", "--log-file"),
-    *("--follow-links", "--token-pattern", "--starts", "--bounds", "--max-iter", "--passes"),
-    *("--checkpoint", "--penalty", "--solver", "--accelerate", "--raw-names"),
+    *("--duplicates", "--decimal", "--thousands", "--skip-rows", "--encoding", "--follow-links"),
+    *("--starts", "--passes"),
 }
 
 

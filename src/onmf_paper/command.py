@@ -19,7 +19,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from onmf.ledger import Ledger, Row, run
+from onmf_paper.ledger import Ledger, Row, run
 from onmf_paper.methods import NAMES
 from onmf_paper.output import paper_files
 from onmf_paper.studies import FIGURE_STUDIES, STUDIES

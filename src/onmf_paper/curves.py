@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf.ledger import Row
 from onmf_paper.drawing import COLOURS, add_legend, axes_grid
+from onmf_paper.ledger import Row
 from onmf_paper.methods import FAITHFUL, NAMES
 from onmf_paper.studies import EPSILONS, EXPONENTS, GROWTHS, HARD, RIDGES, inner_tolerance
 from onmf_paper.trials import changed_parameters

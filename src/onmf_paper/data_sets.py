@@ -14,20 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.datasets import (
-    load_tcga_mirna,
-    load_tcga_rnaseq,
-    load_tdt2,
-    make_paper_synthetic,
-    make_three_rays,
-)
-from onmf.prepare import (
-    SpectralReduction,
-    log_expression,
-    select_genes,
-    tfidf,
-)
+from onmf.datasets import make_paper_synthetic, make_three_rays
+from onmf.prepare import log_expression, tfidf, used_features
+from onmf_paper.loaders import load_tcga_mirna, load_tcga_rnaseq, load_tdt2
 from onmf_paper.published import SNRS
+from onmf_paper.reduction import SpectralReduction, select_genes
 from onmf_paper.unlucky import DRAWS, SETTINGS, Setting, draw_rays
 
 # Of RandomState: the first whose ten categories have the paper's number of documents.
@@ -76,7 +67,7 @@ def documents(subset: int) -> LabelledData:
     chosen = np.random.RandomState(SUBSETS[subset]).choice(np.unique(y), 10, replace=False)
     rows = np.flatnonzero(np.isin(y, chosen))
     X = X[rows]
-    return LabelledData(tfidf().fit_transform(without_empty_features(X)), y[rows], 10)
+    return LabelledData(tfidf().fit_transform(X[:, used_features(X)]), y[rows], 10)
 
 
 def reduced_documents(subset: int) -> LabelledData:
@@ -91,7 +82,7 @@ def mirna_tumours(types: int) -> LabelledData:
     chosen = np.random.RandomState(0).choice(np.unique(tumours.target), types, replace=False)
     rows = np.isin(tumours.target, chosen)
     X = log_expression(total=1e6).fit_transform(tumours.data[rows])
-    return LabelledData(without_empty_features(X), tumours.target[rows], types)
+    return LabelledData(X[:, used_features(X)], tumours.target[rows], types)
 
 
 def rnaseq_tumours() -> LabelledData:
@@ -119,11 +110,6 @@ DATA_SETS: dict[str, DataSet] = (
         for draw in DRAWS
     }
 )
-
-
-def without_empty_features(X: Any) -> Any:
-    """X without the columns that are all zero."""
-    return X[:, np.flatnonzero(np.asarray(X.sum(axis=0)).ravel() > 0)]
 
 
 @cache

@@ -7,8 +7,8 @@ draws, SNCP and NSNCP in at least nine tenths.
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from onmf.ledger import Row
 from onmf_paper.data_sets import load_data_set
+from onmf_paper.ledger import Row
 from onmf_paper.methods import FAITHFUL, NAMES
 from onmf_paper.trials import changed_parameters
 from onmf_paper.unlucky import DRAWS, SETTINGS, Setting, are_found

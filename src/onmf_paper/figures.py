@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from onmf.ledger import Row
 from onmf_paper import curves, maps
 from onmf_paper.drawing import svg_text
+from onmf_paper.ledger import Row
 
 DRAWINGS: dict[str, Callable[[list[Row]], Any]] = {
     "convergence": curves.draw_convergence,

@@ -10,11 +10,11 @@ from scipy.spatial.distance import pdist
 
 from onmf import General
 from onmf.datasets import make_three_rays
-from onmf.ledger import Row
 from onmf_paper.curves import exponents_title, select_rows
 from onmf_paper.data_sets import load_data_set
 from onmf_paper.drawing import COLOURS, add_legend, axes_grid
 from onmf_paper.escapes import COMPARED, tally_settings
+from onmf_paper.ledger import Row
 from onmf_paper.methods import NAMES
 from onmf_paper.studies import TSNE_SETS
 from onmf_paper.trials import changed_parameters

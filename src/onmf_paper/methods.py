@@ -5,13 +5,14 @@ not change keeps its default. A trial may change some of them: those are the stu
 """
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster import KMeans, kmeans_plusplus
 
-from onmf import NSNCP, ONMF, PALM, SNCP, Baseline, General
+from onmf import NSNCP, ONMF, PALM, SNCP, General
+from onmf_paper.rivals import Rival, shared_draws
 
 NAMES = {  # as tables show them, in their order
     "k-means": "K-means",
@@ -99,21 +100,20 @@ def build_estimator(
         return KMeans(k, n_init=10, random_state=seed)
     if family == "plane":
         return KMeans(k, n_init=1, **changes | {"init": changes["init"][1]})
-    if family == "reduced":  # `Baseline` takes non-negative data only
+    if family == "reduced":  # scikit-learn's own rule of stopping
         draw = one_draw_seeds if method == "k-means++" else first_centroids
         first = draw(X, k, seed)
         return KMeans(k, init=first, n_init=1, random_state=seed)
-    return Baseline(cast(Any, method), n_clusters=k, random_state=seed, n_jobs=1, **changes)
+    return Rival(method, k, random_state=seed, **changes)
 
 
 def first_centroids(X: Any, k: int, seed: int) -> Any:
-    """The centroids of the paper's shared start, as `Baseline` takes them on other data."""
-    scale = np.sqrt(np.abs(X).mean() / k)
-    return scale * np.random.RandomState(seed).random_sample((X.shape[1], k)).T
+    """The centroids of the paper's shared start; on these data by the mean size of an entry."""
+    return shared_draws(np.abs(X), k, seed)[1]
 
 
 def one_draw_seeds(X: Any, k: int, seed: int) -> Any:
-    """The seeds of K-means++, one draw each, as `Baseline` takes them on other data."""
+    """The seeds of K-means++, one draw each."""
     return kmeans_plusplus(X, k, random_state=seed, n_local_trials=1)[0]
 
 

@@ -4,11 +4,11 @@ import datetime
 import os
 import platform
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 
-from onmf.ledger import Ledger, Row
-from onmf.page import package_versions
 from onmf_paper.escapes import judge_settings, tally_settings
+from onmf_paper.ledger import Ledger, Row
 from onmf_paper.methods import NAMES
 from onmf_paper.page import Picture, Section, paper_page
 from onmf_paper.studies import STUDIES, Study
@@ -86,7 +86,7 @@ def run_facts(starts: int) -> dict[str, str]:
     return {
         "date": datetime.date.today().isoformat(),
         "machine": f"{processor_name()}, {os.cpu_count()} cores; one thread a trial",
-        **package_versions(PACKAGES),
+        **{name: version(name) for name in PACKAGES},
         "seeds": f"1 to {starts} at most, the same for all methods",
     }
 

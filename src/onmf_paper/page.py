@@ -1,4 +1,4 @@
-"""The page of results, in the frame and the colours of `onmf.page`.
+"""The page of results.
 
 Every text goes through `escape`; figures are pictures in data addresses, so that they can neither
 run anything nor disturb each other.
@@ -10,7 +10,6 @@ from html import escape
 from importlib.resources import files
 from typing import NamedTuple
 
-from onmf.page import document
 from onmf_paper.methods import NAMES, PAPER
 from onmf_paper.tables import ResultTable, TableEntry
 from onmf_paper.verdicts import Verdict
@@ -65,7 +64,14 @@ def paper_page(sections: Sequence[Section], facts: dict[str, str]) -> str:
         f'<dl class="facts">{terms}</dl><ul class="contents">{links}</ul></section>'
     )
     css = files("onmf_paper").joinpath("paper.css").read_text(encoding="utf-8")
-    return document(TITLE, lead + "".join(map(_section, sections)), css=css)
+    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'"
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"/>'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}"/>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"/>'
+        f"<title>{TITLE}</title><style>{css}</style></head>"
+        f"<body><main>{lead}{''.join(map(_section, sections))}</main></body></html>\n"
+    )
 
 
 def _verdict_word(verdict: Verdict | None) -> str:

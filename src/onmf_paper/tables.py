@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
-from onmf.ledger import Row
+from onmf_paper.ledger import Row
 from onmf_paper.methods import NAMES
 from onmf_paper.published import published_value
 from onmf_paper.trials import KEY

@@ -15,11 +15,13 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits
 
-from onmf import ONMF, Baseline
+from onmf import ONMF
 from onmf.datasets import make_rays
-from onmf.metrics import adjusted_rand_score, clustering_accuracy, partition_error
+from onmf.metrics import adjusted_rand_score, clustering_accuracy
+from onmf_paper.bounds import partition_error
 from onmf_paper.data_sets import DATA_SETS, LabelledData, data_fingerprint, load_data_set
 from onmf_paper.methods import FAITHFUL, build_estimator
+from onmf_paper.rivals import Rival
 from onmf_paper.unlucky import first_memberships
 
 Trial = dict[str, Any]
@@ -91,8 +93,8 @@ def fit_and_score(
     model.fit(X)
     cpu = time.process_time() - begin - stages.seconds
     labels = model.labels_
-    rival = isinstance(model, Baseline)
-    curves = iteration_curves(model.history_) if rival else stages.curves()
+    rival = isinstance(model, Rival)
+    curves = iteration_curves(model.residuals_) if rival else stages.curves()
     result = score_labels(X, y, k, labels) | {
         "cpu": cpu,
         "sweeps": model.n_iter_,
@@ -133,12 +135,13 @@ class StageScores:
         return {name: [row[i] for row in self.rows] for i, name in enumerate(CURVES)}
 
 
-def iteration_curves(history: list[Any]) -> dict[str, list[float]]:
-    """Iteration and residual of a method with a row of history an iteration, thinned out."""
-    places = np.unique(np.geomspace(1, len(history), POINTS).round().astype(int))
+def iteration_curves(residuals: list[float]) -> dict[str, list[float]]:
+    """Iterations and residuals of a rival, thinned out; K-means has none."""
+    places = np.unique(np.geomspace(1, max(len(residuals), 1), POINTS).round().astype(int))
+    places = places[: len(residuals)]
     return {
         "sweeps": places.tolist(),
-        "residual": [float(f"{history[i - 1].residual:.6g}") for i in places],
+        "residual": [float(f"{residuals[i - 1]:.6g}") for i in places],
     }
 
 

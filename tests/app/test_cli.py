@@ -17,7 +17,6 @@ import scipy.sparse as sp
 from cases import few
 from onmf import ONMF, explain
 from onmf.datasets import make_rays
-from onmf.estimators.solvers import flat_parameters
 from onmf.search.row_problems import kernel_sentence
 
 pytest.importorskip("click")
@@ -37,7 +36,6 @@ FILES = (
     "clusters.csv",
     "markers.csv",
     "centers.csv",
-    "top_features.csv",
     "model.onmf",
     "run.json",
     "report.html",
@@ -73,7 +71,7 @@ def test_cluster_writes_what_the_estimator_finds(here, file):
     assert run("cluster", file, "-k", 3, "-o", "out", "--seed", 2) == 0
     model = ONMF(3, random_state=2).fit(X)
     header, *rows = read_csv("out/labels.csv")
-    assert header == ["sample", "cluster", "name", "certainty", "distance", "stranger"]
+    assert header == ["sample", "cluster", "name", "probability", "distance", "unusual"]
     columns = np.array([[row[1], *row[3:5]] for row in rows], dtype=float).T
     np.testing.assert_array_equal(columns[0], model.labels_)
     np.testing.assert_allclose(columns[1], explain.clusters(model, X).certainty, atol=1e-6)
@@ -91,7 +89,7 @@ def test_names_of_samples_and_features_are_kept(here):
 
 
 def test_run_json_tells_input_parameters_versions_and_results(here):
-    assert run("cluster", "x.csv", "-k", 3, "-o", "out", "--seed", 5, "--penalty", "nsncp") == 0
+    assert run("cluster", "x.csv", "-k", 3, "-o", "out", "--seed", 5) == 0
     record = json.loads((here / "out/run.json").read_text())
     digest = hashlib.sha256((here / "x.csv").read_bytes()).hexdigest()
     assert record["input"] == {
@@ -102,8 +100,8 @@ def test_run_json_tells_input_parameters_versions_and_results(here):
         "missing": 0,
     }
     assert record["seed"] == 5
-    assert record["parameters"]["penalty"] == "nsncp"
-    assert set(record["parameters"]) == set(flat_parameters(ONMF())) - {"callback"}
+    assert record["parameters"]["n_clusters"] == 3
+    assert set(record["parameters"]) == set(ONMF().get_params()) - {"callback"}
     assert {"python", "onmf", "numpy", "scipy", "scikit-learn"} == set(record["versions"])
     results = record["results"]
     assert results["converged"] is True
@@ -161,7 +159,7 @@ def bad_files(here):
         (["x.npy", "-k", "61"], "61"),
         (["x.npy", "-o", "file"], "file"),
         (["x.npy", "-o", "file/out"], "file"),
-        (["x.npy", "--penalty", "l1"], "l1"),
+        (["x.npy", "--loss", "l1"], "l1"),
         (["x.npy", "--seed", "-1"], "-1"),
         (["x.npy", "--unknown"], "--unknown"),
     ],
@@ -180,8 +178,10 @@ def test_bad_input_is_one_sentence_and_exit_code_2(here, capsys, words, said):
     assert not any((here / "out" / name).exists() for name in FILES)
 
 
-def test_an_unconverged_fit_is_written_with_a_note_and_exit_code_3(here, capsys):
-    assert run("cluster", "x.npy", "-k", 3, "-o", "out", "--max-iter", 2) == 3
+def test_an_unconverged_fit_is_written_with_a_note_and_exit_code_3(here, capsys, monkeypatch):
+    fit = ONMF.fit
+    monkeypatch.setattr(ONMF, "fit", lambda model, X: fit(model.set_params(max_iter=2), X))
+    assert run("cluster", "x.npy", "-k", 3, "-o", "out") == 3
     assert capsys.readouterr().err.startswith("Note: ")
     assert json.loads((here / "out/run.json").read_text())["results"]["converged"] is False
     assert len(read_csv("out/labels.csv")) == 61
@@ -219,12 +219,20 @@ def test_warnings_become_notes(here, capsys):
     notes = capsys.readouterr().err.splitlines()
     assert notes
     assert all(note.startswith("Note: ") for note in notes)
-    assert read_csv("out/labels.csv")[-1] == ["60", "-1", "", "0.000000", "1.000000", "false"]
+    assert read_csv("out/labels.csv")[-1][:5] == ["60", "-1", "", "0.000000", "1.000000"]
 
 
 @pytest.mark.parametrize(
     "words",
-    [["cluster", "-h"], ["predict", "-h"], ["report", "-h"], ["demo", "--help"], ["--help"], []],
+    [
+        ["cluster", "-h"],
+        ["predict", "-h"],
+        ["update", "-h"],
+        ["edit", "-h"],
+        ["demo", "--help"],
+        ["--help"],
+        [],
+    ],
 )
 def test_help_shows_an_example(capsys, words):
     assert run(*words) == 0
@@ -261,7 +269,7 @@ def test_demo_shows_where_k_means_differs_and_writes_a_page(
     assert theirs < 30
     assert max(map(len, printed.split("Clusters of")[0].splitlines())) <= 80
     assert (tmp_path / "demo" / "report.html").as_uri() in printed
-    assert "universe" in (tmp_path / "demo" / "top_features.csv").read_text()
+    assert "universe" in (tmp_path / "demo" / "markers.csv").read_text()
     ignored = (Path(__file__).parents[2] / ".gitignore").read_text().splitlines()
     assert "/demo/" in ignored
 
@@ -297,13 +305,29 @@ def test_help_of_cluster_is_grouped_and_begins_with_the_shortest_command(capsys)
 def test_help_speaks_of_every_command_in_its_own_words_and_gives_an_example(capsys):
     context = click.Context(cli.commands)
     modules = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
-    shared = {"__init__", "config", "console", "options", "sections"}
-    elsewhere = {"reproduce"}  # in onmf_paper
-    assert {name.replace("-", "_") for name in cli.COMMANDS} == modules - shared | elsewhere
+    assert {*cli.COMMANDS} == modules - {"__init__", "console", "options", "sections"}
     for name, said in cli.COMMANDS.items():
         command = cli.commands.get_command(context, name)
         assert command.help.split("\n\n")[0].replace("\n", " ") == said
         assert f"onmf {name}" in command.help
+
+
+def test_a_file_alone_is_clustered(here, capsys):
+    assert run("x.npy", "-k", 3, "-o", "out") == 0
+    assert "to out." in capsys.readouterr().out
+    assert run("nothing.npy") == 2
+    assert "No such command 'nothing.npy'" in capsys.readouterr().err
+    Path("demo").mkdir()  # a command comes before a folder of its name
+    assert run("demo", "--help") == 0
+    assert "K-means" in capsys.readouterr().out
+
+
+def test_other_packages_provide_commands(capsys):
+    assert {*cli.commands_of_others()} == {"reproduce"}
+    assert run("reproduce", "--help") == 0
+    assert "onmf reproduce" in capsys.readouterr().out
+    assert run("--help") == 0
+    assert re.search("^  reproduce ", capsys.readouterr().out, re.MULTILINE)
 
 
 def test_help_does_not_wait_for_scikit_learn():

@@ -14,7 +14,9 @@ pytest.importorskip("click")
 pytest.importorskip("rich")
 
 from command_line import ask, labels, run
+from onmf.exceptions import SignedDataWarning
 from onmf.metrics import clustering_accuracy
+from onmf.page import html
 
 pytestmark = pytest.mark.usefixtures("page", "here")
 
@@ -122,8 +124,6 @@ def test_variable_features_travel_with_the_model(capsys):
 @pytest.mark.slow
 def test_every_command_prepares_alike(capsys):
     write(counts())
-    assert CP10K_LOG in ask(capsys, "choose-k", "x.csv", "--k", "2:4")
-    assert CP10K_LOG in ask(capsys, "compare", "x.csv", "-k", 3, "--methods", "onmf")
 
 
 # --- annotation ----------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def test_classes_come_from_a_column_of_another_table(capsys):
     meta.sample(frac=1, random_state=0).to_csv("meta.csv", index=False)
     assert run("cluster", "x.csv", "-k", 3, "-o", "out", "--labels", "meta.csv:kind") == 0
     assert "adjusted rand index 1.000" in capsys.readouterr().out
-    assert run("report", "out") == 0  # run.json names the file and the column
+    assert run("edit", "out", "--rename", "0=x") == 0  # run.json names the file and the column
     said = ask(capsys, "cluster", "x.csv", "-k", 3, "-o", "o", "--labels", "meta.csv:no", code=2)
     assert "meta.csv has no column 'no'; its columns are name, age, kind" in said
 
@@ -178,27 +178,13 @@ def signed():
     return rng.normal(size=(3, 30))[KINDS] + 0.5 * rng.normal(size=(60, 30))
 
 
-def test_every_command_takes_negative_values_and_says_what_they_mean(capsys):
+def test_negative_values_are_taken_and_it_is_said_what_they_mean(capsys):
     write(signed(), names="x{}")
     meant = "of the entries are negative: a cluster is a direction of any sign"
     said = ask(capsys, "cluster", "x.csv", "-k", 3, "-o", "out")
     assert meant in said
     assert said.count("\n") == 1
     assert clustering_accuracy(KINDS, labels().cluster) == 1
-    said = ask(capsys, "compare", "x.csv", "-k", 3, "--methods", "onmf,k-means,k-means++")
-    assert meant in said
-    fits = pd.read_csv("compare.csv")
-    assert (fits.relative_error < 0.3).all()
-    said = ask(capsys, "compare", "x.csv", "-k", 3, "--methods", "onmf,nmf", code=3)
-    assert "clip" not in said
-
-
-@pytest.mark.slow
-def test_bounds_are_an_option_of_every_command_that_fits(capsys):
-    write(signed(), names="x{}")
-    for command in (["choose-k", "x.csv", "--k", "2:3"], ["compare", "x.csv", "-k", 3]):
-        said = ask(capsys, *command, "--bounds", "data", code=3 if "compare" in command else 0)
-        assert "negative" in said
 
 
 # --- embeddings described by words ----------------------------------------------------------------
@@ -227,8 +213,8 @@ def test_clusters_of_embeddings_are_described_by_the_words_of_texts(capsys):
     for cluster, own in found.groupby("cluster"):
         kind = KINDS[labels().cluster == cluster][0]
         assert {*own.feature[:4]} == {*TOPICS[kind].split()}
-    assert run("explain", "out") == 0
-    assert "orbit" in capsys.readouterr().out
+    assert run("edit", "out", "--rename", "0=x") == 0
+    assert {*pd.read_csv("out/markers.csv").feature} == {*found.feature}
     frame[:50].to_csv("talks.csv", index=False)
     said = ask(capsys, *words, "--text-column", "abstract", "--force", code=2)
     assert "talks.csv has 50 texts for 60 samples" in said
@@ -236,31 +222,14 @@ def test_clusters_of_embeddings_are_described_by_the_words_of_texts(capsys):
 
 def test_explain_by_another_matrix_is_the_table_of_the_groups():
     texts, X = talks()
-    model = ONMF(3, random_state=0, center_bounds=(None, None)).fit(X)
+    with pytest.warns(SignedDataWarning):
+        model = ONMF(3, random_state=0).fit(X)
     counts = CountVectorizer().fit(texts)
     Y, names = counts.transform(texts), counts.get_feature_names_out()
     found = model.explain(X, by=Y, feature_names=names)
     alone = explain.groups(model.labels_, Y, feature_names=names)
     assert found.markers.top(4) == alone.top(4)
     np.testing.assert_array_equal(found.certainty, model.explain(X).certainty)
-    model.report("page.html", X, explanation=found)
-    assert "orbit" in Path("page.html").read_text()
+    assert "orbit" in html(model, X, explanation=found)
     with pytest.raises(ValueError, match="there are 60 labels"):
         model.explain(X, by=Y[:9])
-
-
-# --- for a paper ----------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_every_figure_is_written_as_svg_and_pdf(capsys):
-    pytest.importorskip("matplotlib").use("Agg")
-    write(counts())
-    pd.DataFrame({"name": [f"s{i}" for i in range(60)], "kind": KINDS, "x": 1}).to_csv("m.csv")
-    assert run("cluster", "x.csv", "-k", "2:4", "-o", "out", "--labels", "m.csv:kind") == 0
-    assert run("report", "out", "--figures") == 0
-    names = {"map", "centroids", "features", "samples", "classes", "k"}
-    found = {path.name: path.read_bytes() for path in Path("out/figures").iterdir()}
-    assert found.keys() == {f"{name}.{kind}" for name in names for kind in ("svg", "pdf")}
-    for name, content in found.items():
-        assert content.startswith(b"%PDF" if name.endswith("pdf") else b"<?xml")

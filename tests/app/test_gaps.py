@@ -47,7 +47,6 @@ def test_gaps_are_counted_and_left_out_of_the_error(name, capsys):
     record = json.loads(Path("out/run.json").read_text())
     assert record["input"]["missing"] == COUNT
     assert record["results"]["relative_error"] == pytest.approx(model.relative_error_)
-    assert record["results"]["proof"] is None
 
 
 @pytest.mark.slow
@@ -62,9 +61,8 @@ def test_new_samples_and_later_commands_have_gaps_too(capsys):
         capsys, "predict", "out", "few.csv", "-o", "few_labels.csv", "--missing", "nan"
     )
     np.testing.assert_array_equal(labels("few_labels.csv").cluster, labels().cluster[:9])
-    ask(capsys, "explain", "out")
-    ask(capsys, "report", "out")
-    ask(capsys, "choose-k", "x.csv", "--k", "2:4", "-o", "k")
+    ask(capsys, "edit", "out", "--rename", "0=x")
+    ask(capsys, "cluster", "x.csv", "-k", "2:4", "-o", "k")
 
 
 @pytest.mark.parametrize("step", few(["--unit", "--log"]))
@@ -76,17 +74,10 @@ def test_steps_that_need_no_total_pass_gaps_on(step, capsys):
     np.testing.assert_array_equal(labels().cluster, ONMF(3, random_state=0).fit_predict(prepared))
 
 
-REFUSED = {
-    "--tfidf": "tf-idf needs every entry",
-    "--solver=palm": "NaN or infinity at (sample 's0'",
-}
-
-
-@pytest.mark.parametrize("option", REFUSED)
-def test_what_needs_every_entry_is_refused_in_a_sentence(option, capsys):
+def test_what_needs_every_entry_is_refused_in_a_sentence(capsys):
     FRAME.to_csv("x.csv")
-    assert run("cluster", "x.csv", "-k", 3, "-o", "out", option) != 0
-    assert REFUSED[option] in " ".join(capsys.readouterr().err.split())
+    assert run("cluster", "x.csv", "-k", 3, "-o", "out", "--tfidf") != 0
+    assert "tf-idf needs every entry" in " ".join(capsys.readouterr().err.split())
     assert not Path("out").exists()
 
 

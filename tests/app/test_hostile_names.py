@@ -9,9 +9,8 @@ import pytest
 
 import onmf_app as cli
 from cases import few
-from onmf.io import Table
-from onmf.io.cells import unguard_cell
-from onmf.io.table import check_text
+from onmf.rows.table import Table, check_text
+from onmf_app.read.cells import unguard_cell
 
 ENDS = ["\r", "\n", "\r\n", "\v", "\x85", "\u2028"]
 
@@ -23,14 +22,14 @@ def test_line_ends_in_names_forge_no_rows_and_the_run_is_read_again(tmp_path, en
     rows = [[name, *row] for name, row in zip(names, rng.random((12, 3)), strict=True)]
     with (tmp_path / "x.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, quoting=csv.QUOTE_ALL).writerows([["id", "a", "b", f"c{end}d"], *rows])
-    run = [str(tmp_path / "run"), "--no-report"]
+    run = [str(tmp_path / "run")]
     assert cli.main(["cluster", str(tmp_path / "x.csv"), "-k", "2", "-o", *run]) == 0
     with (tmp_path / "run" / "labels.csv").open(encoding="utf-8", newline="") as file:
         found = list(csv.reader(file))
     assert [unguard_cell(row[0]) for row in found[1:]] == names
     assert {len(row) for row in found} == {len(found[0])}
-    assert cli.main(["explain", str(tmp_path / "run")]) == 0
-    again = ["--like", str(tmp_path / "run"), "-o", str(tmp_path / "next"), "--no-report"]
+    assert cli.main(["edit", str(tmp_path / "run"), "--rename", "0=x"]) == 0
+    again = ["--like", str(tmp_path / "run"), "-o", str(tmp_path / "next")]
     assert cli.main(["cluster", str(tmp_path / "x.csv"), *again]) == 0
     with (tmp_path / "next" / "labels.csv").open(encoding="utf-8", newline="") as file:
         assert [row[:2] for row in csv.reader(file)] == [row[:2] for row in found]
@@ -42,12 +41,12 @@ def test_a_record_with_values_of_another_kind_is_refused(tmp_path, facts, capsys
         "id,a,b\n" + "".join(f"{i},{i + 1},{9 - i}\n" for i in range(8))
     )
     run = tmp_path / "run"
-    words = ["cluster", str(tmp_path / "x.csv"), "-k", "2", "-o", str(run), "--no-report"]
+    words = ["cluster", str(tmp_path / "x.csv"), "-k", "2", "-o", str(run)]
     assert cli.main(words) == 0
     record = json.loads((run / "run.json").read_text())
     record["source"] |= facts
     (run / "run.json").write_text(json.dumps(record))
-    assert cli.main(["explain", str(run)]) != 0
+    assert cli.main(["edit", str(run), "--rename", "0=x"]) != 0
     told = capsys.readouterr().err
     assert f"its {next(iter(facts))} is" in told
     assert "Traceback" not in told
@@ -68,7 +67,7 @@ def test_a_name_that_is_no_text_is_named_before_the_fit(tmp_path, monkeypatch, c
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
 def test_what_is_no_file_is_named_when_it_is_skipped(tmp_path):
-    from onmf.io.text_files import visible_files
+    from onmf.files.checksums import visible_files
 
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "dead").symlink_to("nowhere")

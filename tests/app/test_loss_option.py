@@ -14,7 +14,7 @@ from onmf.prepare.steps import STEPS
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
-from command_line import ask, labels, run
+from command_line import labels, run
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -29,7 +29,6 @@ def test_documents_are_counted_and_not_weighed(capsys):
     assert "relative divergence" in capsys.readouterr().out
     record = json.loads(Path("out/run.json").read_text())
     assert record["parameters"]["loss"] == "kl"
-    assert record["results"]["proof"] is None
     model = onmf.load("out/model.onmf")
     assert [step.name for step in model.preprocessing_] == ["strip", "words"]
     assert set(np.unique(model.cluster_centers_ > 0)) == {True}
@@ -51,15 +50,12 @@ def test_documents_are_counted_and_not_weighed(capsys):
 )
 def test_the_last_step_says_which_loss_suits_the_texts(words, steps, loss):
     Path("talks.txt").write_text("\n".join(TOPICS * 5))
-    assert run("cluster", "talks.txt", "--text", "-k", 3, "-o", "out", "--no-report", *words) == 0
+    assert run("cluster", "talks.txt", "--text", "-k", 3, "-o", "out", *words) == 0
     record = json.loads(Path("out/run.json").read_text())
     assert (record["source"]["steps"], record["parameters"]["loss"]) == (steps, loss)
-    assert run("cluster", "talks.txt", "--like", "out", "-o", "next", "--no-report") == 0
+    assert run("cluster", "talks.txt", "--like", "out", "-o", "next") == 0
     record = json.loads(Path("next/run.json").read_text())
     assert (record["source"]["steps"], record["parameters"]["loss"]) == (steps, loss)
-    Path("talks.txt").write_text("\n".join(f"{t} {w}" for t in TOPICS for w in t.split() * 2))
-    assert run("choose-k", "talks.txt", "--text", "--k", "2:3", "--runs", 2, "-o", "k", *words) == 0
-    assert json.loads(Path("k/choice.json").read_text())["parameters"]["loss"] == loss
 
 
 def test_every_step_names_a_loss_that_exists():
@@ -71,8 +67,5 @@ def test_a_table_of_counts_is_clustered_and_its_clusters_counted(capsys):
     P = rng.dirichlet(np.full(20, 0.2), 3)
     X = np.array([rng.poisson(60 * P[i % 3]) for i in range(90)])
     pd.DataFrame(X, [f"s{i}" for i in range(90)], [f"g{j}" for j in range(20)]).to_csv("x.csv")
-    assert run("choose-k", "x.csv", "--k", "2:5", "--loss", "kl", "--runs", 2) == 0
+    assert run("cluster", "x.csv", "-k", "2:5", "--loss", "kl", "-o", "out") == 0
     assert "3 clusters" in capsys.readouterr().out
-    assert "solver='fast'" in ask(
-        capsys, "cluster", "x.csv", "-k", 3, "-o", "out", "--loss", "kl", "--solver", "palm", code=2
-    )

@@ -26,7 +26,7 @@ def test_a_folder_of_parquet_files_is_clustered_in_two_passes(tmp_path, monkeypa
     for number, part in enumerate(np.split(X, 3)):
         frame = pd.DataFrame(part, columns=[f"f{j}" for j in range(12)])
         frame.to_parquet(tmp_path / "parts" / f"{number}.parquet", index=False)
-    ask(capsys, "cluster", "parts", "-k", 3, "-o", "out", "--passes", 2, "--no-report")
+    ask(capsys, "cluster", "parts", "-k", 3, "-o", "out", "--passes", 2)
     model = ONMF(3, random_state=0, solver=Fast(passes=2)).fit(X)
     np.testing.assert_array_equal(labels().cluster, model.labels_)
     record = json.loads((tmp_path / "out" / "run.json").read_text())

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 import onmf_app as cli
-from onmf.io import Table
 from onmf.prepare.base import Step, StepOption
 from onmf.prepare.steps import STEPS
+from onmf.rows.table import Table
 
 pytest.importorskip("rich")
 

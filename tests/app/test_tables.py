@@ -14,9 +14,7 @@ from onmf import ONMF, metrics
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
-import onmf_app as cli
 from command_line import ask, labels, run
-from onmf_app.options import preparation_options, reading_options
 
 pytestmark = pytest.mark.usefixtures("page", "here")
 
@@ -79,7 +77,6 @@ def test_a_split_by_depth_is_said_and_so_are_counts_whose_depth_will_matter(caps
     assert "clusters 0 and 1 differ in the totals of their samples" in said
     assert "add --cpm to remove depth" in said
     assert metrics.clustering_accuracy(np.arange(90) < 45, labels().cluster) == 1
-    assert "these are counts" in ask(capsys, "choose-k", "x.csv", "--k", "2:3", "--log")
 
 
 def test_nothing_is_said_of_even_depth_or_of_kinds_that_merely_differ(capsys):
@@ -110,11 +107,10 @@ def test_counts_of_events_are_clustered_by_the_divergence(capsys):
     assert "these are counts: they are clustered by --loss kl; --raw takes squares" in said
     assert loss == "kl"
     assert metrics.clustering_accuracy(KINDS, labels().cluster) > 0.9
-    for asked in (["--raw"], ["--loss", "frobenius"], ["--solver", "palm"]):
+    for asked in (["--raw"], ["--loss", "frobenius"]):
         said, loss = chosen_loss(capsys, *asked)
         assert "clustered by" not in said
         assert loss == "frobenius"
-    assert "clustered by --loss kl" in ask(capsys, "choose-k", "x.csv", "--k", "2:3")
     write(X[:5], "new.csv", features=[f"word{j}" for j in range(40)])
     assert run("predict", "out", "new.csv", "-o", "new_labels.csv") == 0
 
@@ -237,7 +233,7 @@ def test_a_german_export_gives_the_same_answer_as_a_plain_table(capsys):
     said = ask(capsys, "cluster", "x.txt", "-k", 3, "-o", "out", "--decimal", ",")
     assert "columns without numbers, which are not used: Beschreibung" in said
     pd.testing.assert_frame_equal(labels(), labels("plain/labels.csv"))
-    assert "not used" in ask(capsys, "report", "out")  # --decimal is in run.json
+    assert "not used" in ask(capsys, "edit", "out", "--rename", "0=x")  # --decimal is in run.json
 
 
 def test_genes_of_one_name_are_numbered_refused_or_summed(capsys):
@@ -310,7 +306,7 @@ def test_numbers_of_genes_are_named_and_can_be_dropped(capsys):
 def on_disk(monkeypatch):
     """No file fits into memory; text tables are in memory whatever happens, Parquet is not."""
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr("onmf.io.formats.free_memory", lambda: 100)
+    monkeypatch.setattr("onmf.rows.formats.free_memory", lambda: 100)
 
 
 @pytest.mark.slow
@@ -331,7 +327,7 @@ def test_depth_is_said_of_rows_on_disk(capsys, on_disk):
                "leave it out with --drop 'TOTAL'."),
 ])  # fmt: skip
 def test_totals_and_numbers_of_things_are_named_on_disk(capsys, on_disk, monkeypatch, side, advice):
-    monkeypatch.setattr("onmf.io.source.ENTRIES_PER_PART", 1_000)  # five rows at a time
+    monkeypatch.setattr("onmf.rows.source.ENTRIES_PER_PART", 1_000)  # five rows at a time
     frame = write(reads()).astype(float)
     if side == "row":
         frame.loc["TOTAL"] = frame.sum()
@@ -369,31 +365,6 @@ def test_the_advice_on_a_row_of_totals_is_one_that_the_file_allows(capsys):
 
 
 # --- one definition of what is done to an input --------------------------------------------------
-
-
-def options_of(command):
-    """Names of the options of a subcommand that say how its input is read and prepared."""
-    known = cli.commands.get_command(None, command)
-    shared = {*own_options(reading_options), *own_options(preparation_options)}
-    return {name for option in known.params for name in option.opts} & shared
-
-
-def own_options(decorate):
-    command = decorate(lambda: None)
-    return {name for option in command.__click_params__ for name in option.opts}
-
-
-def test_cluster_compare_and_choose_k_prepare_their_input_alike(capsys):
-    assert options_of("cluster") == options_of("compare") == options_of("choose-k")
-    assert {"--cpm", "--decimal", "--text", "--transpose"} <= options_of("compare")
-    counts = reads()
-    write(counts.T, samples=genes(200), features=[f"patient{i}" for i in range(90)])
-    words = ["--transpose", "--cpm", "--log"]
-    assert run("compare", "x.csv", "-k", 3, "--methods", "onmf", "--starts", 1, *words) == 0
-    X = np.log2(1 + 1e6 * counts / counts.sum(axis=1, keepdims=True))
-    found = pd.read_csv("compare.csv").relative_error[0]
-    model = ONMF(3, random_state=1).fit(X)
-    assert found == pytest.approx(metrics.partition_error(X, model.labels_))
 
 
 UNITS = [1.0, 1.0, 1000.0, 1000.0]

@@ -10,7 +10,7 @@ import pytest
 
 from onmf import ONMF, build_tree, load
 from onmf.exceptions import FormatError
-from onmf.io import checksum
+from onmf.files.checksums import checksum
 from onmf.tree import Tree
 
 pytest.importorskip("click")
@@ -72,14 +72,13 @@ def test_the_levels_nest_and_are_on_the_page(here, capsys):
     assert kept.nodes == tree.nodes
     np.testing.assert_array_equal(kept.leaves, tree.leaves)
 
-    run("rename", "out", 0, "<i>First</i>")
-    run("report", "out")
+    run("edit", "out", "--rename", "0=<i>First</i>")
     assert (
         'Cluster 0 &lt;i&gt;First&lt;/i&gt; (<a href="#list" data-cluster="0">60 samples</a>)'
         in panel()
     )
 
-    run("merge", "out", 0, 1)
+    run("edit", "out", "--merge", "0,1")
     merged = stored()
     known = [node.cluster for node in merged.nodes if node.cluster is not None]
     assert sorted(known) == [0, 2, 3]
@@ -87,7 +86,7 @@ def test_the_levels_nest_and_are_on_the_page(here, capsys):
 
     changed = json.loads(Path("out/tree.json").read_text())
     Path("out/tree.json").write_text(json.dumps(changed | {"leaves": []}))
-    assert main(["report", "out"]) == 2
+    assert main(["edit", "out", "--rename", "0=x"]) == 2
     assert "tree.json is not the tree of this run: it has changed" in capsys.readouterr().err
 
     run("cluster", "x.csv", "-k", 4, "-o", "out", "--force")

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from onmf import ONMF
-from onmf.io import Table
-from onmf.io.table import numbered
+from onmf.rows.table import Table, numbered
 from onmf_app import main
 from onmf_app.runs.align import align_features
 from onmf_app.runs.inputs import Input
@@ -69,7 +68,7 @@ def test_the_input_drops_them_again_and_new_samples_need_not_have_them(tmp_path)
 def run(path, *options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        code = main(["cluster", str(path), "-k", "2", "--no-report", *options])
+        code = main(["cluster", str(path), "-k", "2", *options])
     assert code in (0, None)
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from attack.kills import ENVIRONMENT
 from fuzz.targets import TARGETS, attack
-from onmf.io import read_documents, replace_files
+from onmf.files.output import replace_files
+from onmf_app.read.documents import read_documents
 
 CASES = 200  # changes of a file, for one attack
 
@@ -46,7 +47,7 @@ def changed_bytes_are_read_or_refused(rng, folder):
 
 READ = """
 import sys
-from onmf.io import open_source
+from onmf_app.read.formats import open_source
 try:
     open_source(sys.argv[1]).load()
 except (ValueError, OSError) as error:

@@ -28,7 +28,7 @@ def start(*words, **options):
 
 
 def cluster(folder, k, *words):
-    given = ("-k", k, "-o", folder / "out", "--no-report", *words)
+    given = ("-k", k, "-o", folder / "out", *words)
     return start("-m", "onmf", "cluster", folder / "x.csv", *given)
 
 
@@ -46,7 +46,7 @@ def check_run(folder, ks):
         assert "Traceback" not in said, said
         assert not (folder / "out" / "run.json").exists(), said
         return
-    from onmf.io import checksum
+    from onmf.files.checksums import checksum
     from onmf_app.runs.records import read_record
 
     record = read_record(folder / "out")
@@ -114,7 +114,7 @@ def an_update_that_is_killed_counts_its_batch_once(rng, folder):
     with update(folder) as process:
         _, said = process.communicate()
     assert process.returncode == (ALREADY_COUNTED if counted else 0), said
-    from onmf.io import checksum
+    from onmf.files.checksums import checksum
 
     ends = []
     for out in (folder / "out", whole / "out"):

@@ -13,7 +13,7 @@ from cases import few
 from onmf import ONMF, Fast
 from onmf.datasets import make_rays
 from onmf.exceptions import FormatError, SignedDataWarning
-from onmf.io.container import MODEL, container_bytes, read_container
+from onmf.files.container import MODEL, container_bytes, read_container
 from onmf.losses import LOSSES
 
 

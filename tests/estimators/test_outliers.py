@@ -13,7 +13,7 @@ from cases import few
 from onmf import ONMF, Fast, choose_k
 from onmf.datasets import make_paper_synthetic, make_rays
 from onmf.exceptions import FormatError, UnassignedSampleWarning
-from onmf.io.container import MODEL, container_bytes, read_container
+from onmf.files.container import MODEL, container_bytes, read_container
 from onmf.metrics import clustering_accuracy
 from onmf.number import consensus
 from onmf.page import html
@@ -103,7 +103,6 @@ def test_the_error_is_that_of_the_memberships():
     rest = X[~STRANGE]
     own = np.square(rest - (fitted.membership_ @ fitted.cluster_centers_)[~STRANGE]).sum()
     assert fitted.score(rest) == pytest.approx(1 - own / np.square(rest).sum())
-    assert fitted.bound_ is None
 
 
 def test_an_outlier_leaves_more_than_the_limit_allows():

@@ -9,9 +9,8 @@ from cases import few
 from onmf import ONMF, Fast
 from onmf.datasets import make_rays
 from onmf.estimators import solvers
-from onmf.exceptions import FormatError
-from onmf.io import Blocks
 from onmf.metrics import clustering_accuracy
+from onmf.rows.source import Source
 
 K, N, M, STEP, SIZE = 5, 3000, 40, 250, 600
 X = make_rays(N, M, K, noise=1.0, random_state=0)[0]
@@ -30,13 +29,22 @@ def fit(X, passes=2, weight=None, **options):
     )
 
 
-def blocks(X=X, calls=None):
-    def make(number):
-        if calls is not None:
-            calls.append(number)
-        return X[number * STEP : (number + 1) * STEP]
+class Made(Source):
+    """Rows that are made a block at a time; `calls` counts how often."""
 
-    return Blocks.of(make, X.shape, STEP, X.dtype)
+    def rows(self, i, j):
+        self.calls.append(i // STEP)
+        return self.X[i:j]
+
+    def matrix(self):
+        return self.X
+
+
+def blocks(X=X, calls=None):
+    source = Made(where="X", shape=X.shape, dtype=X.dtype, edges=[*range(0, N, STEP), N])
+    object.__setattr__(source, "X", X)
+    object.__setattr__(source, "calls", [] if calls is None else calls)
+    return source
 
 
 def on_dask(folder):
@@ -200,12 +208,6 @@ def test_entries_that_cannot_be_squared_are_refused_where_they_cannot_be_scaled(
     with pytest.raises(ValueError, match="too small or too large"), np.errstate(over="ignore"):
         fit(tmp_path / "x.npy")
     np.testing.assert_array_equal(fit(1e200 * X).labels_, fit(X).labels_)
-
-
-def test_a_block_of_another_shape_is_named():
-    wrong = Blocks.of(lambda number: X[: STEP - number], X.shape, STEP, X.dtype)
-    with pytest.raises(FormatError, match=r"block 1 has shape \(249, 40\)"):
-        fit(wrong)
 
 
 def test_what_is_wrong_in_a_block_is_named_by_its_row():

@@ -10,8 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
-from onmf import ONMF, PALM, Baseline, Fast
-from onmf.baselines import METHODS
+from onmf import ONMF, PALM, Fast
 from onmf.datasets import make_rays
 from onmf.losses import LOSSES
 
@@ -58,7 +57,6 @@ QUICK = [
     ONMF(3, outliers="auto", random_state=0),
     ONMF(3, loss="kl", random_state=0),
     ONMF(3, solver="palm", max_iter=20, random_state=0),
-    *(Baseline(method, 3, max_iter=5, random_state=0) for method in METHODS),
 ]
 
 

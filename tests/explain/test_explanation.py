@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from cases import few
-from onmf import ONMF, Baseline, explain
+from onmf import ONMF, explain
 from onmf.datasets import make_rays
 from onmf.explain.explanation import clusters_or_none
 from onmf.rows.memory import InMemory
@@ -186,13 +186,6 @@ def test_another_x_than_the_fitted_one_is_refused(fitted):
         explain.clusters(model, X[:, :-1])
     with pytest.raises(ValueError, match="have another cluster than in the model"):
         explain.clusters(model, X[::-1])
-
-
-@pytest.mark.parametrize("method", few(["k-means", "hals"]))
-def test_clusters_of_other_methods_are_explained_too(fitted, method):
-    _, X = fitted
-    model = Baseline(method, n_clusters=3, random_state=0).fit(X)
-    assert len(explain.clusters(model, X).markers.top(3)) == 3
 
 
 def test_a_cluster_is_named_by_its_two_most_distinctive_features(fitted):

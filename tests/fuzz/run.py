@@ -103,11 +103,11 @@ def fuzz(name: str, place: Path, arguments: list[str]) -> None:
     """Fuzz one target in this process until the time is up."""
     import atheris
 
-    with atheris.instrument_imports(include=["onmf"]):
-        import onmf.io
+    with atheris.instrument_imports(include=["onmf", "onmf_app"]):
+        import onmf_app.read
         from fuzz.targets import TARGETS, attack
 
-        for module in iter_modules(onmf.io.__path__, "onmf.io."):  # the readers are lazy
+        for module in iter_modules(onmf_app.read.__path__, "onmf_app.read."):  # they are lazy
             import_module(module.name)
     target, corpus = TARGETS[name], place / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)

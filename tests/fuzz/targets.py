@@ -8,11 +8,9 @@ import gzip
 import hashlib
 import io
 import json
-import sqlite3
 import tempfile
 import warnings
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache, partial
@@ -26,17 +24,16 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.parquet
 import scipy.sparse as sp
-import zarr
 
 import onmf
 from onmf import ONMF
-from onmf.io import read_documents, read_table
-from onmf.io.annotation import read_labels
-from onmf.io.memory import NoRoomError
-from onmf.ledger import Ledger
 from onmf.rows import Check, PlacementRequest, place
+from onmf.rows.room import NoRoomError
 from onmf.rows.scale import safe_scale
-from onmf_app.runs.results import recorded_input
+from onmf_app.read.annotation import read_labels
+from onmf_app.read.documents import read_documents
+from onmf_app.read.formats import read_table
+from onmf_app.runs.records import read_record, read_source
 
 DOCUMENTED = (
     ValueError,
@@ -102,11 +99,6 @@ def use_rows(path: Path) -> None:
     """The first look of `fit` at rows on disk: it reads all of them."""
     placed = place(path, None, PlacementRequest(Check("ONMF"), safe_scale))
     assert np.isfinite(placed.data.sqnorm)
-
-
-def use_ledger(path: Path) -> None:
-    with Ledger(path) as ledger:
-        ledger.rows()
 
 
 # --- good files -----------------------------------------------------------------------------------
@@ -212,25 +204,6 @@ def model_seeds() -> list[bytes]:
     return [saved(ONMF(2, random_state=0).fit(X).save, "m.onmf")]
 
 
-def ledger_bytes() -> bytes:
-    def write(path: Path) -> None:
-        with Ledger(path) as ledger:
-            ledger.plan([{"k": 1}, {"k": 2}])
-            ledger.record({"k": 1}, {"error": 0.5}, np.arange(5))
-
-    return saved(write, "t.sqlite")
-
-
-@cache
-def zarr_files() -> dict[str, bytes]:
-    """A Zarr array as its files."""
-    with tempfile.TemporaryDirectory() as folder:
-        zarr.save_array(str(Path(folder, "x.zarr")), X)
-        root = Path(folder, "x.zarr")
-        return {str(file.relative_to(root)): file.read_bytes() for file in root.rglob("*") if
-                file.is_file()}  # fmt: skip
-
-
 # --- bytes dressed up -----------------------------------------------------------------------------
 
 
@@ -301,26 +274,6 @@ def lay_centers(path: Path, data: bytes) -> None:
     lay_model(path, header, members | {"cluster_centers_.npy": data})
 
 
-def lay_trials(path: Path, data: bytes) -> None:
-    """A ledger with a row that somebody else wrote."""
-    path.write_bytes(ledger_bytes())
-    trial, _, rest = data.partition(b"|")
-    result, _, labels = rest.partition(b"|")
-    base = sqlite3.connect(path)
-    with base:
-        base.execute("UPDATE trials SET result = ?, labels = ?", (result, labels))
-        base.execute("UPDATE trials SET trial = ? WHERE rowid = 1", (trial,))
-    base.close()
-
-
-def lay_zarr(name: str, path: Path, data: bytes) -> None:
-    """A Zarr store of which one file is another."""
-    for file, content in zarr_files().items():
-        place = path / file
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(data if file.endswith(name) else content)
-
-
 @cache
 def workbook_parts() -> dict[str, bytes]:
     """The parts of a small workbook."""
@@ -347,10 +300,6 @@ def json_seeds(value: Any) -> list[bytes]:
     return [json.dumps(value).encode()]
 
 
-def zarr_seeds(name: str) -> list[bytes]:
-    return [content for file, content in zarr_files().items() if file.endswith(name)]
-
-
 RUN = {"source": {"path": "x.csv", "steps": ["log"], "min_df": 2}, "input": {"sha256": "0"}}
 TARGETS = {
     "csv": Target(
@@ -370,11 +319,6 @@ TARGETS = {
     "npz, sparse parts": Target("x.npz", use_table, sparse_seeds, lay_sparse),
     "mtx": Target("x.mtx", use_table, market_seeds),
     "mtx.gz": Target("x.mtx.gz", use_table, market_seeds, lay_gzip),
-    "h5": Target("x.h5", use_table, h5ad_seeds, may_hang=True),
-    "zarr, header": Target(
-        "x.zarr", use_table, partial(zarr_seeds, "zarr.json"), partial(lay_zarr, "zarr.json")
-    ),
-    "zarr, chunk": Target("x.zarr", use_table, partial(zarr_seeds, "0"), partial(lay_zarr, "0")),
     "parquet": Target("x.parquet", partial(use_table, labels="y"), parquet_seeds),
     "h5ad": Target("x.h5ad", partial(use_table, labels="type"), h5ad_seeds, may_hang=True),
     "h5ad, sparse parts": Target("x.h5ad", use_table, sparse_seeds, lay_h5),
@@ -389,15 +333,10 @@ TARGETS = {
         )
         for part in ("sheet1.xml", "workbook.xml", "styles.xml", "workbook.xml.rels")
     },
-    "ledger": Target("t.sqlite", use_ledger, lambda: [ledger_bytes()]),
-    "ledger, row": Target(
-        "t.sqlite", use_ledger, lambda: [b'{"k": 1}|{"e": 1}|' + zlib.compress(b"1234")], lay_trials
-    ),
     "run.json": Target(
-        "run.json", lambda path: recorded_input(path.parent), lambda: json_seeds(RUN)
+        "run.json", lambda path: read_source(read_record(path.parent), path.parent),
+        lambda: json_seeds(RUN),
     ),
-    "rows, csv": Target("x.csv", use_rows, csv_seeds),
-    "rows, mtx": Target("x.mtx", use_rows, market_seeds),
     "rows, npy": Target("x.npy", use_rows, npy_seeds),
     "rows, npz": Target("x.npz", use_rows, npz_seeds),
     "rows, npz, one member": Target("x.npz", use_rows, npy_seeds, lay_member),
@@ -405,13 +344,7 @@ TARGETS = {
     "rows, npz, stored parts": Target(
         "x.npz", use_rows, sparse_seeds, partial(lay_sparse, packing=zipfile.ZIP_STORED)
     ),
-    "rows, h5": Target("x.h5", use_rows, h5ad_seeds, may_hang=True),
-    "rows, h5, sparse parts": Target("x.h5", use_rows, sparse_seeds, lay_h5),
+    "rows, h5ad": Target("x.h5ad", use_rows, h5ad_seeds, may_hang=True),
+    "rows, h5ad, sparse parts": Target("x.h5ad", use_rows, sparse_seeds, lay_h5),
     "rows, parquet": Target("x.parquet", use_rows, parquet_seeds),
-    "rows, zarr, header": Target(
-        "x.zarr", use_rows, partial(zarr_seeds, "zarr.json"), partial(lay_zarr, "zarr.json")
-    ),
-    "rows, zarr, chunk": Target(
-        "x.zarr", use_rows, partial(zarr_seeds, "0"), partial(lay_zarr, "0")
-    ),
 }  # fmt: skip

@@ -12,7 +12,7 @@ from onmf import ONMF
 from onmf.datasets import make_rays
 from onmf.estimators import stream
 from onmf.exceptions import FormatError
-from onmf.io.container import MODEL, container_bytes, read_container
+from onmf.files.container import MODEL, container_bytes, read_container
 
 X, Y = planted(120)
 WEIGHT = np.random.default_rng(1).integers(1, 4, len(X)).astype(float)

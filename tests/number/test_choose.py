@@ -1,23 +1,16 @@
 """A K that can be trusted, whatever the clusterer, whatever happens on the way."""
 
-from dataclasses import fields
-
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.cluster import AgglomerativeClustering, KMeans, MeanShift
-from sklearn.datasets import make_blobs
+from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
-from sklearn.mixture import GaussianMixture
 
-from cases import few
-from onmf import ONMF, PALM, choose_k
+from onmf import ONMF, choose_k
 from onmf.datasets import make_paper_synthetic, make_rays
-from onmf.ledger import Ledger, Row
-from onmf.number import consensus, evidence, fits
-
-KMEANS = KMeans(n_init=1, random_state=0)
+from onmf.number.choose import mean_figures, span_of
+from onmf.number.halves import Comparison, majority
 
 
 @pytest.fixture(scope="module")
@@ -35,18 +28,6 @@ class Told:
         self.seen.append((done, total))
 
 
-def failing(k, when=lambda model: True):
-    """A clusterer that breaks down at one K."""
-
-    class Fussy(KMeans):
-        def fit(self, X, y=None, sample_weight=None):
-            if self.n_clusters == k and when(self):
-                raise RuntimeError("no such luck")
-            return super().fit(X)
-
-    return Fussy(n_init=1, random_state=0)
-
-
 @pytest.mark.parametrize(
     ("m", "sparsity"), [(60, 0.0), pytest.param(400, 0.8, marks=pytest.mark.slow)]
 )
@@ -57,7 +38,7 @@ def test_the_number_of_rays_is_found(k, m, sparsity):
     assert choice.best_k == k
     assert choice.evidence
     assert choice.reason.startswith(f"{k} clusters: ")
-    assert adjusted_rand_score(y, choice.consensus.labels) > 0.95
+    assert adjusted_rand_score(y, choice.model.labels_) > 0.95
 
 
 @pytest.mark.slow
@@ -66,17 +47,6 @@ def test_the_true_k_of_the_papers_generator(k):
     X, _ = make_paper_synthetic(0, n_clusters=k, smallest=15, outliers=0, random_state=7)
     around = range(max(k - 3, 2), k + 4)
     assert choose_k(ONMF(random_state=0), X, around, n_runs=2).best_k == k
-
-
-@pytest.mark.parametrize("m", [2, pytest.param(20, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(
-    "model", [KMEANS, GaussianMixture(random_state=0), AgglomerativeClustering()], ids=str
-)
-def test_any_clusterer_will_do_on_signed_data_too(model, m):
-    X, y = make_blobs(300, m, centers=4, cluster_std=1.0, center_box=(-15, 15), random_state=3)
-    choice = choose_k(model, X, range(2, 7), n_runs=4)
-    assert choice.best_k == 4
-    assert adjusted_rand_score(y, choice.consensus.labels) == 1
 
 
 @pytest.mark.slow
@@ -106,7 +76,7 @@ def test_the_labels_are_those_of_the_one_fit(rays):
     choice = choose_k(ONMF(random_state=3), X, range(2, 7), n_runs=2)
     own = ONMF(choice.best_k, random_state=3).fit(X)
     np.testing.assert_array_equal(choice.model.labels_, own.labels_)
-    np.testing.assert_array_equal(choice.consensus.labels, own.labels_)
+    np.testing.assert_array_equal(choice.model.labels_, own.labels_)
     named = pd.DataFrame(X, columns=[f"f{j}" for j in range(30)])
     model = choose_k(ONMF(random_state=3), named, range(2, 7), n_runs=2).model
     assert list(model.feature_names_in_) == list(named.columns)
@@ -181,16 +151,6 @@ def test_scales_come_with_the_tree_between_them():
     assert [parents.count(name) for name in choice.scales[0].names] == [3, 3, 3]
 
 
-def test_sparse_data_for_another_clusterer(rays):
-    X = sp.csr_array(np.where(rays[0] > 0.5, rays[0], 0))
-    dense = choose_k(KMEANS, X.toarray(), range(2, 5), n_runs=2)
-    np.testing.assert_allclose(
-        [row.score for row in choose_k(KMEANS, X, range(2, 5), n_runs=2).table],
-        [row.score for row in dense.table],
-        atol=0.1,
-    )
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["noise", "gradient"])
 def test_no_clusters_are_no_evidence(kind):
@@ -228,30 +188,9 @@ def test_copies_of_the_samples_change_no_figure_much(rays):
         assert a.found_again == pytest.approx(b.found_again, abs=0.15)
 
 
-def test_a_choice_and_a_consensus_are_shown_by_their_figures(rays):
+def test_a_choice_is_shown_by_its_figures(rays):
     choice = choose_k(ONMF(random_state=0), rays[0], [3, 4], n_runs=2)
     assert repr(choice) == f"KChoice(best_k=4, reason={choice.reason!r}, evidence=True)"
-    found = choice.consensus
-    figures = [f.name for f in fields(found) if f"{f.name}=" in repr(found)]
-    assert figures == [
-        "cophenetic",
-        "cophenetic_se",
-        "dispersion",
-        "ambiguous",
-        "cluster_stability",
-    ]
-
-
-@pytest.mark.parametrize("k", [0, 2.5])
-def test_a_consensus_needs_a_whole_number_of_clusters(rays, k):
-    with pytest.raises(ValueError, match="n_clusters must be a whole number >= 1"):
-        consensus(ONMF(k), rays[0], n_runs=2)
-
-
-def test_runs_with_one_cluster_agree(rays):
-    found = consensus(ONMF(1, random_state=0), rays[0][:20], n_runs=2)
-    assert (found.cophenetic, found.dispersion, found.ambiguous) == (1, 1, 0)
-    np.testing.assert_array_equal(found.labels, 0)
 
 
 def test_all_work_is_told_also_that_of_a_second_path(rays):
@@ -260,29 +199,6 @@ def test_all_work_is_told_also_that_of_a_second_path(rays):
     choose_k(ONMF(random_state=0), rays[0], [4, 21], n_runs=4, n_jobs=1, progress=told)
     assert told.seen[-1] == (4, 4)
     assert [done for done, _ in told.seen] == sorted({done for done, _ in told.seen})
-
-
-@pytest.mark.parametrize(
-    ("densities", "valley"), [([(1, 4), (2, 2)], 0.5), ([(0, 0)] * 2, 0), ([(1, 0)] * 2, 1)]
-)
-def test_the_figures_are_means_over_the_cuts(densities, valley):
-    """V is the mean density at borders over that inside; where nothing is inside, 0 or 1."""
-
-    class Book:
-        """Every trial has been done."""
-
-        def row(self, trial):
-            figures = [0.5, 0.75, 0.25, 0.5, *densities[trial["cut"]], 2 + trial["cut"]]
-            return Row(trial, "done", {"figures": {"3": figures}}, None, "")
-
-    known = evidence.Evidence(fits.ByFits(None, None, None, None, ""), {}, Book(), 2, 1, None)
-    known.read(3)
-    assert known.figures[3] == (0.5, 0.75, 0.25, 0.5, valley, 2.5)
-
-
-def test_runs_need_starts(rays):
-    with pytest.raises(ValueError, match="AgglomerativeClustering has no random_state"):
-        consensus(AgglomerativeClustering(), rays[0])
 
 
 def test_few_samples_are_a_guess(rays):
@@ -299,53 +215,12 @@ def test_weights_count(rays):
     assert choice.best_k == 3
 
 
-@pytest.mark.slow
-def test_the_runs_are_fits_from_consecutive_seeds(rays):
-    model = ONMF(3, random_state=5, solver=PALM(growth=3))
-    found = consensus(model, rays[0], n_runs=3)
-    for i, labels in enumerate(found.labels_runs.T):
-        own = model.set_params(random_state=5 + i).fit_predict(rays[0])
-        np.testing.assert_array_equal(labels, own)
-
-
-@pytest.mark.parametrize("model", [ONMF(5), KMeans(5, n_init=1)], ids=["together", "alone"])
-def test_runs_on_noise_do_not_agree(model):
-    X = np.random.default_rng(0).random((200, 40))
-    found = consensus(model.set_params(random_state=0), X, n_runs=6)
-    assert found.cophenetic < 0.95
-    assert found.dispersion < 0.9
-    assert len(np.unique(found.labels_runs, axis=1).T) == 6
-
-
-# The first runs in threads, the second in processes, which have to begin.
-@pytest.mark.parametrize("model", few([ONMF(4), KMeans(4, n_init=1)]), ids=["threads", "processes"])
-def test_the_same_answer_for_any_number_of_jobs(rays, model):
-    model.set_params(random_state=0)
-    one, two = (consensus(model, rays[0], n_runs=4, n_jobs=jobs) for jobs in (1, 2))
-    np.testing.assert_array_equal(one.labels_runs, two.labels_runs)
-
-
 def test_the_model_is_left_alone(rays):
     model = ONMF(3, random_state=0, callback=lambda event: True)
     choose_k(model, rays[0], [2, 3], n_runs=2)
     assert model.n_clusters == 3
     assert model.callback is not None
     assert not hasattr(model, "labels_")
-
-
-def test_a_k_that_fails_is_recorded_and_the_rest_goes_on(rays):
-    choice = choose_k(failing(5), rays[0], range(2, 8), n_runs=4)
-    failed = {row.k: row.failed for row in choice.table}
-    assert failed.pop(5) == "2 of 2 cuts in halves: RuntimeError: no such luck"
-    assert not any(failed.values())
-    assert choice.best_k in failed
-    assert np.isnan(choice.table[3].score)
-
-
-def test_a_run_that_fails_leaves_the_others(rays):
-    model = failing(4, when=lambda model: model.random_state == 1)
-    found = consensus(model.set_params(n_clusters=4), rays[0], n_runs=4)
-    assert found.labels_runs.shape == (240, 3)
 
 
 def test_more_clusters_than_directions_fail_for_those_k_alone():
@@ -355,75 +230,6 @@ def test_more_clusters_than_directions_fail_for_those_k_alone():
     assert choice.best_k == 3
     assert "fewer than 4 distinct directions" in choice.table[2].failed
     assert choice.table[1].failed == ""
-
-
-def test_all_failing_is_told_with_the_reason(rays):
-    with pytest.raises(ValueError, match="no such luck"):
-        choose_k(failing(3), rays[0], [3], n_runs=2)
-    with pytest.raises(ValueError, match="K=3 cannot be judged: 2 of 2 runs: RuntimeError"):
-        consensus(failing(3).set_params(n_clusters=3), rays[0], n_runs=2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("model", "parts"), [(ONMF(random_state=0), 3), (KMEANS, 15)], ids=["path", "fits"]
-)
-def test_a_killed_call_goes_on_where_it_was(rays, tmp_path, model, parts):
-    def killer(done, total):
-        if done >= 2:
-            raise KeyboardInterrupt
-
-    path, told = tmp_path / "runs.ledger", Told()
-    asked = {"n_runs": 6, "ledger": path, "beyond": False}
-    with pytest.raises(KeyboardInterrupt):
-        choose_k(model, rays[0], range(2, 7), n_jobs=1, progress=killer, **asked)
-    with Ledger(path) as book:
-        assert sum(row.state == "done" for row in book.rows()) >= 2
-    again = choose_k(model, rays[0], range(2, 7), progress=told, **asked)
-    whole = choose_k(model, rays[0], range(2, 7), n_runs=6, beyond=False)
-    assert told.seen[0][0] >= 2
-    assert told.seen[-1] == (parts, parts)
-    assert (again.best_k, again.reason) == (whole.best_k, whole.reason)
-    np.testing.assert_array_equal(again.consensus.labels_runs, whole.consensus.labels_runs)
-
-
-def test_a_ledger_of_an_older_version_is_gone_on_with(rays, tmp_path):
-    path = tmp_path / "runs.ledger"
-    with Ledger(path) as book:
-        old = {"model": "ONMF 0", "data": "0", "k": 2, "seed": 0, "fold": -1}
-        book.plan([old])
-        book.record(old, {"errors": [0.5]}, rays[1])
-    assert choose_k(ONMF(random_state=0), rays[0], range(2, 6), n_runs=2, ledger=path).best_k == 4
-
-
-@pytest.mark.slow
-def test_what_an_older_version_kept_is_not_taken_for_ours(rays, tmp_path, monkeypatch):
-    asked = {"k_range": range(2, 6), "n_runs": 2, "ledger": tmp_path / "runs.ledger"}
-    monkeypatch.setattr(evidence, "EDITION", evidence.EDITION - 1)
-    choose_k(ONMF(random_state=0), rays[0], **asked)
-    monkeypatch.undo()
-    for done in (0, 1):
-        told = Told()
-        assert choose_k(ONMF(random_state=0), rays[0], **asked, progress=told).best_k == 4
-        assert told.seen[0] == (done, 1)
-
-
-def test_a_ledger_is_not_mistaken_for_that_of_other_data_or_parameters(rays, tmp_path):
-    X, path = rays[0], tmp_path / "runs.ledger"
-    fits = []
-    for model, data in [
-        (ONMF(3, random_state=0), X),
-        (ONMF(3, random_state=0), X),
-        (ONMF(3, random_state=0, n_jobs=2), X),
-        (ONMF(3, random_state=0, loss="kl"), X),
-        (ONMF(3, random_state=0), X + 1e-9),
-        (ONMF(4, random_state=0), X),
-        (ONMF(3, random_state=2), X),
-    ]:
-        told = Told()
-        consensus(model, data, n_runs=2, ledger=path, progress=told)
-        fits.append(2 - told.seen[0][0])
-    assert fits == [2, 0, 0, 2, 2, 2, 2]
 
 
 @pytest.mark.parametrize(
@@ -437,8 +243,7 @@ def test_a_ledger_is_not_mistaken_for_that_of_other_data_or_parameters(rays, tmp
         (ONMF(), {"k_range": [0, 2]}, "k_range must be a whole number >= 1, not 0"),
         (ONMF(), {"k_range": [2.5]}, "k_range must be a whole number"),
         (ONMF(), {"k_range": [2, 300]}, "only 240 distinct sample.s., fewer than the 300 clusters"),
-        (MeanShift(), {}, "MeanShift has neither n_clusters nor n_components: K cannot be set"),
-        ("ward", {}, "'ward' is no scikit-learn clusterer"),
+        (KMeans(), {}, "choose_k needs an ONMF, not KMeans"),
         (ONMF(solver="slow"), {}, "solver must be one of"),
     ],
 )
@@ -451,17 +256,16 @@ def test_empty_samples_have_no_cluster_and_do_no_harm(rays):
     X = np.vstack([rays[0], np.zeros((3, 30))])
     choice = choose_k(ONMF(random_state=0), X, range(2, 6), n_runs=2)
     assert choice.best_k == 4
-    assert (choice.consensus.labels[-3:] == -1).all()
-    assert (choice.consensus.labels[:-3] >= 0).all()
+    assert (choice.model.labels_[-3:] == -1).all()
+    assert (choice.model.labels_[:-3] >= 0).all()
 
 
 def test_bad_data_are_answered_by_a_sentence(rays):
     with pytest.raises(ValueError, match="Negative values"):
         choose_k(ONMF(loss="kl"), -rays[0], range(2, 4))
-    with pytest.raises(ValueError, match="only 3 distinct sample"):
-        consensus(ONMF(4), np.repeat(np.eye(3), 5, axis=0))
-    with pytest.raises(ValueError, match="only 3 distinct sample"):
-        consensus(ONMF(4), sp.csr_array(np.repeat(np.eye(3), 5, axis=0)))
+    for make in (np.asarray, sp.csr_array):
+        with pytest.raises(ValueError, match="only 3 distinct sample"):
+            choose_k(ONMF(), make(np.repeat(np.eye(3), 5, axis=0)), [2, 4])
 
 
 def test_a_file_is_read_as_fit_reads_it(rays, tmp_path):
@@ -471,3 +275,37 @@ def test_a_file_is_read_as_fit_reads_it(rays, tmp_path):
         there = choose_k(ONMF(random_state=0), path, range(2, 5), n_runs=2, beyond=False)
         assert there.best_k == here.best_k
         np.testing.assert_array_equal(there.model.labels_, here.model.labels_)
+
+
+@pytest.mark.parametrize(
+    ("densities", "valley"), [([(1, 4), (2, 2)], 0.5), ([(0, 0)] * 2, 0), ([(1, 0)] * 2, 1)]
+)
+def test_the_figures_are_means_over_the_cuts(densities, valley):
+    """V is the mean density at borders over that inside; where nothing is inside, 0 or 1."""
+    cuts = [
+        Comparison(0.5, 0.75, 0.25, 0.5, np.array(pair, float), 2 + number, np.zeros((2, 3)))
+        for number, pair in enumerate(densities)
+    ]
+    assert mean_figures(cuts) == (0.5, 0.75, 0.25, 0.5, valley, 2.5)
+
+
+@pytest.mark.parametrize("loss", ["frobenius", "kl"])
+def test_the_same_table_for_any_number_of_threads(rays, loss):
+    model = ONMF(loss=loss, random_state=0)
+    one, two = (choose_k(model, rays[0], range(2, 7), n_runs=4, n_jobs=jobs) for jobs in (1, 2))
+    assert one.table == two.table
+
+
+def test_the_vote_of_runs_matches_their_clusters():
+    truth = np.repeat([0, 1, 2], [30, 20, 10])
+    runs = np.column_stack([truth, (truth + 1) % 3, truth, np.where(truth == 2, 0, truth)])
+    runs[:3, 0], runs[5] = 2, -1
+    expected = np.where(np.arange(60) == 5, -1, truth)
+    np.testing.assert_array_equal(majority(runs, 3), expected)
+
+
+@pytest.mark.parametrize(
+    ("k", "span"), [(2, (1, 20)), (20, (1, 20)), (21, (21, 40)), (80, (41, 80))]
+)
+def test_a_line_is_for_all_k_up_to_twice_as_many(k, span):
+    assert span_of(k) == span

@@ -6,15 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.special import xlogy
-from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from onmf.datasets import make_rays
 from onmf.losses import KullbackLeibler
 from onmf.losses.kl_search import Counts
 from onmf.number.counts import CountClusters, CountHalf, with_features_summed
-from onmf.number.evidence import ByPath
-from onmf.number.fits import ByFits, by_centres, centres
 from onmf.number.halves import Cut, HalfLabels, borders, compare, groups_of, kept_share, overlaps
 from onmf.number.path import beginning, line
 from onmf.number.rays import (
@@ -349,66 +346,6 @@ def test_samples_without_weight_or_content_have_no_label(half):
     np.testing.assert_array_equal(np.flatnonzero((labels < 0).all(axis=0)), [5, 9])
 
 
-def test_centroids_label_by_distance_or_by_angle():
-    rng = np.random.default_rng(0)
-    X, W = rng.random((50, 12)), rng.random((4, 12))
-    some = np.arange(12) < 6
-    means = by_centres(X, W, False, some)
-    apart = np.linalg.norm(X[:, None] - W, axis=2)
-    np.testing.assert_array_equal(means.labels, apart.argmin(axis=1))
-    part = np.linalg.norm(X[:, None, some] - W[:, some], axis=2)
-    np.testing.assert_array_equal(means.by_features[0], part.argmin(axis=1))
-    rays = by_centres(X, W, True, some)
-    cosines = X @ W.T / np.linalg.norm(W, axis=1) / np.linalg.norm(X, axis=1)[:, None]
-    np.testing.assert_array_equal(rays.labels, cosines.argmax(axis=1))
-    two = np.sort(cosines, axis=1)[:, -2:]
-    np.testing.assert_allclose(rays.margins, two[:, 1] - two[:, 0])
-
-
-def test_the_margin_of_a_mean_is_twice_the_distance_to_the_border():
-    X, W = np.array([[1.0, 5.0], [3.0, -1.0], [6.0, 0.0]]), np.array([[0.0, 0.0], [4.0, 0.0]])
-    seen = by_centres(X, W, False, None)  # the border is at 2
-    np.testing.assert_array_equal(seen.labels, [0, 1, 1])
-    np.testing.assert_array_equal(seen.by_features, [[0, 1, 1]] * 2)
-    np.testing.assert_allclose(seen.margins, [1, 1, 4])
-    np.testing.assert_array_equal(by_centres(X, W[:1], False, None).margins, 0)
-    np.testing.assert_array_equal(by_centres(X, np.ones((2, 2)), False, None).margins, 0)
-
-
-@MAKE
-def test_a_sample_of_zeros_is_on_no_ray_but_near_a_mean(make):
-    X, W = np.array([[0.0, 0.0], [0.1, 0.0], [-0.3, 0.3]]), np.array([[0.0, 1.0], [0.5, 0.0]])
-    rays, means = (by_centres(make(X), W, kind, np.array([True, False])) for kind in (True, False))
-    np.testing.assert_array_equal(rays.labels, [-1, 1, 0])
-    np.testing.assert_array_equal(rays.by_features[:, 0], -1)
-    np.testing.assert_array_equal(means.labels, [1, 1, 0])
-    np.testing.assert_array_equal(means.by_features[:, 0], [0, 1])
-    empty = by_centres(make(X), np.vstack([0 * W[0], W]), True, None)  # takes nobody it need not
-    np.testing.assert_array_equal(empty.labels, [-1, 2, 1])
-
-
-def test_rows_without_weight_have_no_part_in_fits():
-    X, y = make_rays(80, 20, 3, noise=0.3, random_state=0)
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    weight = np.where(y < 2, 1.0, 0.0)
-    work = ByFits(X, weight, groups_of(X), KMeans(n_init=1), "n_clusters")
-    seen = work.labels_of_half(Cut.of(work.groups, 20, 0), True, 2)
-    np.testing.assert_array_equal(seen.labels == -1, y == 2)
-    np.testing.assert_array_equal(seen.by_features == -1, [y == 2] * 2)
-    assert adjusted_rand_score(y[y < 2], seen.labels[y < 2]) == 1
-    again = work.labels_of_half(Cut.of(work.groups, 20, 0), True, 2)  # the seed is 0, not None
-    np.testing.assert_array_equal(seen.labels, again.labels)
-
-
-@pytest.mark.parametrize(
-    ("k", "first", "last"), [(1, 1, 20), (20, 1, 20), (21, 21, 40), (41, 41, 80)]
-)
-def test_a_path_is_for_all_k_up_to_twice_as_many(k, first, last):
-    trial = ByPath(None, 10, None).trial(k, cut=3)
-    assert trial == {"cut": 3, "first": first, "last": last}
-    assert ByFits(None, None, None, None, "").trial(k, 3) == {"cut": 3, "first": k, "last": k}
-
-
 @pytest.mark.parametrize("half", [RayHalf, CountHalf])
 def test_of_many_rows_some_are_searched_and_all_are_labelled(half, monkeypatch):
     X, y = counts(240, 3)
@@ -443,18 +380,6 @@ def test_the_typical_power_is_a_power_of_four_near_the_mean():
         assert 1 / 4 < mean / size <= 1
         assert np.log2(size) % 2 == 0
     np.testing.assert_array_equal(typical_power(np.zeros(2)), 1)
-
-
-@MAKE
-def test_centres_are_means_or_leading_singular_vectors(make):
-    X, y = make_rays(60, 20, 3, noise=0.5, random_state=0)
-    X, labels = np.where(X > 0.6, X, 0), y.copy()
-    labels[:5] = -1
-    means = centres(make(X), labels, 3, rays=False)
-    np.testing.assert_allclose(means, [X[labels == c].mean(axis=0) for c in range(3)])
-    for c, w in enumerate(centres(make(X), labels, 3, rays=True)):
-        leading = np.linalg.svd(X[labels == c])[2][0]
-        assert abs(leading @ w) / np.linalg.norm(w) == pytest.approx(1, abs=1e-4)
 
 
 def best_energy(rows):

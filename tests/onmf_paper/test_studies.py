@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from onmf import PALM
-from onmf.ledger import Ledger, Row, run
 from onmf_app import main
 from onmf_paper.data_sets import (
     DATA_SETS,
@@ -22,6 +21,7 @@ from onmf_paper.data_sets import (
     data_fingerprint,
     load_data_set,
 )
+from onmf_paper.ledger import Ledger, Row, run
 from onmf_paper.methods import ACCELERATED, FAITHFUL, NAMES, ORDER, PAPER, build_estimator
 from onmf_paper.page import Picture, Section, paper_page
 from onmf_paper.published import COLUMNS, PUBLISHED, published_value

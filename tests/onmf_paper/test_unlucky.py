@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from onmf.ledger import Row
 from onmf_paper.data_sets import load_data_set
 from onmf_paper.escapes import COMPARED, Tally, judge_settings, tally_settings
+from onmf_paper.ledger import Row
 from onmf_paper.methods import build_estimator
 from onmf_paper.studies import STUDIES
 from onmf_paper.trials import make_trial, run_trial

@@ -1,11 +1,9 @@
-"""A consensus and a choice of K with the members that the page and the figures ask for."""
+"""A choice of K with the members that the page and the figures ask for."""
 
 from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import squareform
 
 
 class Row(NamedTuple):
@@ -18,29 +16,6 @@ class Row(NamedTuple):
     border: float
     valley: float
     failed: str
-
-
-def consensus(labels, runs, stability):
-    """Of given labels and runs (n, R), all samples shown."""
-
-    def values(rows, columns=None):
-        columns = rows if columns is None else columns
-        return np.mean(runs[rows][:, None] == runs[columns][None], axis=2)
-
-    everyone = np.arange(len(labels))
-    return SimpleNamespace(
-        labels_runs=runs,
-        labels=labels,
-        cophenetic=0.95,
-        cophenetic_se=None,
-        dispersion=0.9,
-        ambiguous=0.1,
-        sample_stability=np.ones(len(labels)),
-        cluster_stability=np.asarray(stability),
-        linkage=linkage(squareform(1 - values(everyone), checks=False), "average"),
-        shown=everyone,
-        values=values,
-    )
 
 
 def choice(best_k=3):

@@ -8,7 +8,7 @@ import pytest
 from onmf import ONMF
 from onmf.page import embedding, html
 from page.browsing import CHROMIUM
-from page.standins import choice, consensus
+from page.standins import choice
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium found to open the page in"),
@@ -34,8 +34,6 @@ def page_file(tmp_path_factory):
     y = np.repeat(np.arange(10), 40)
     X = rng.gamma(0.5, size=(10, 50))[y] + 0.15 * rng.random((400, 50))
     model = ONMF(10, random_state=0).fit(X)
-    runs = np.column_stack([model.labels_] * 4)
-    runs[:20, 0] = 3
     names = HOSTILE + [f"sample {i}" for i in range(393)]
     features = HOSTILE + [f"word{j}" for j in range(43)]
     with pytest.MonkeyPatch.context() as patch:
@@ -48,7 +46,6 @@ def page_file(tmp_path_factory):
             features=features,
             truth=np.array([*HOSTILE, "x", "y", "z"])[y],
             choice=choice(),
-            consensus=consensus(model.labels_, runs, np.linspace(1, 0.5, 10)),
         )
     place = tmp_path_factory.mktemp("page") / "report.html"
     place.write_text(text, encoding="utf-8")
@@ -69,8 +66,12 @@ def opened(browser, page_file):
         page.on("pageerror", lambda error: trouble.append(str(error)))
         page.on("request", lambda request: requests.append(request.url))
         page.goto(page_file.as_uri())
-        page.wait_for_function("document.querySelector('#legend button') !== null")
-        page.evaluate(NEXT_FRAMES)  # on a busy machine the map moves the list as it gets its size
+        # The rows of the list come when it is near, and push down what is below them, even between
+        # the press and the release of a click: the page says when they are there.
+        page.locator("#list").scroll_into_view_if_needed()
+        page.locator("#list-status", has_text="of 400 samples").wait_for()
+        page.evaluate("scrollTo(0, 0)")
+        page.evaluate(NEXT_FRAMES)  # the map gets its size
         return page
 
     yield open_
@@ -139,7 +140,6 @@ def test_all_panels_are_there_with_their_headings(opened):
         "Distinctive features",
         "Agreement with known classes",
         "How many clusters",
-        "Consensus",
         "Technical details",
         "Centroids",
         "Convergence",
@@ -153,7 +153,6 @@ def test_all_panels_are_there_with_their_headings(opened):
     assert page.locator("#heat-figure rect").count() == 10 * 50
     assert page.locator("#curves svg").count() == 3
     assert page.locator("#dots-figure circle").count() >= 10 * 20
-    assert len(colours(page, "#shares")) > 10
 
 
 def test_clusters_have_one_name_on_the_map_in_the_list_and_in_the_tables(opened):
@@ -164,8 +163,6 @@ def test_clusters_have_one_name_on_the_map_in_the_list_and_in_the_tables(opened)
     assert page.locator("#legend .name").all_text_contents() == names
     assert page.locator(".card h3").all_text_contents() == names
     assert page.locator("#confusion .upright").all_text_contents() == names
-    listed = page.locator("#stability li > span:first-child").all_text_contents()
-    assert [text.split(maxsplit=1)[1] for text in listed] == [" ".join(n.split()) for n in names]
 
 
 def test_in_print_no_heading_stands_alone_no_table_is_cut_and_nothing_is_too_wide(opened):

@@ -10,6 +10,8 @@ from onmf import ONMF, cluster_texts
 from onmf.page import html
 from onmf.page.periods import Period
 from onmf.page.samples import SampleTimes
+from onmf.prepare import apply
+from onmf.rows.terms import DOCUMENTS
 from onmf.tree import Node, Tree
 from page.browsing import CHROMIUM
 
@@ -32,6 +34,14 @@ def texts():
     return made
 
 
+def write(place, model, texts, **facts):
+    """The page of texts and their topics."""
+    counts = apply(model.preprocessing_, texts)
+    found = model.explain(texts)
+    page = html(model, counts, texts=texts, terms=DOCUMENTS, explanation=found, **facts)
+    place.write_text(page, encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory, texts):
     model = cluster_texts(texts, 3, min_df=1, strip=["none"]).rename({1: "Motor sport <i>"})
@@ -41,7 +51,7 @@ def page_file(tmp_path_factory, texts):
     periods = [Period(name, sizes[t], {}) for t, name in enumerate(times.names)]
     place = tmp_path_factory.mktemp("page") / "report.html"
     names = [f"doc {i}" for i in range(90)]
-    model.report(place, texts, samples=names, times=times, periods=periods)
+    write(place, model, texts, samples=names, times=times, periods=periods)
     return place
 
 
@@ -193,7 +203,7 @@ def test_the_levels_open_and_lead_to_the_documents_of_a_topic(browser, page_file
     ]
     model.tree_ = Tree(nodes, 3 + model.labels_)
     place = page_file.with_name("levels.html")
-    model.report(place, texts, samples=[f"doc {i}" for i in range(90)])
+    write(place, model, texts, samples=[f"doc {i}" for i in range(90)])
     page = browser.new_context(reduced_motion="reduce").new_page()
     page.goto(place.as_uri())
     levels = page.locator("#levels")
@@ -212,12 +222,11 @@ def test_the_levels_open_and_lead_to_the_documents_of_a_topic(browser, page_file
     page.close()
 
 
-def test_a_new_name_is_shown_once_the_page_is_made_again(browser, tmp_path, monkeypatch, texts):
+def test_a_new_name_is_shown(browser, tmp_path, monkeypatch, texts):
     monkeypatch.chdir(tmp_path)
     Path("a.txt").write_text("\n".join(text.replace("\n", " ") for text in texts))
     assert run("cluster", "a.txt", "--text", "-k", 3, "-o", "out") == 0
-    assert run("rename", "out", 2, "Motor sport & <b>co</b>") == 0
-    assert run("report", "out") == 0
+    assert run("edit", "out", "--rename", "2=Motor sport & <b>co</b>") == 0
     page = browser.new_page()
     page.goto(Path("out/report.html").resolve().as_uri())
     assert page.locator(".card h3").nth(2).text_content() == "Motor sport & <b>co</b>"

@@ -5,9 +5,9 @@ import pytest
 
 from onmf import ONMF, explain
 from onmf.datasets import make_rays
-from onmf.io.terms import DOCUMENTS
 from onmf.page.clustering import read_clustering
 from onmf.page.markers import cluster_panels, dot_values, next_clusters, shown_features
+from onmf.rows.terms import DOCUMENTS
 
 
 def table(k, m=70):

@@ -17,13 +17,11 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from cases import few
 from onmf import ONMF, explain
 from onmf.datasets import make_rays
-from onmf.io.terms import CELLS, DOCUMENTS
 from onmf.page import clustering, document, embedding, html, package_versions, panels
-from onmf.page.flow import Flow
 from onmf.page.names import MAX_NAME, display_name
 from onmf.page.periods import Period
-from onmf.prepare import Depth, Log
-from page.standins import choice, consensus
+from onmf.rows.terms import CELLS, DOCUMENTS
+from page.standins import choice
 
 pytestmark = pytest.mark.usefixtures("plain_pages")
 
@@ -222,30 +220,6 @@ def test_convergence_shows_the_history_to_its_end(data):
     assert panels.convergence_panel([]) == []
 
 
-def test_a_consensus_is_told_in_the_ids_of_the_model(data):
-    model, X, _ = data
-    swap = np.array([2, 0, 3, 1, -1])  # id in the consensus of each cluster of the model
-    runs = np.column_stack([swap[model.labels_]] * 3)
-    runs[0, 0] = (runs[0, 0] + 1) % 4
-    panel = facts_of(html(model, X, consensus=consensus(runs[:, 1], runs, [0.2, 0.4, 0.6, 0.8])))[
-        "consensus"
-    ]
-    assert panel["stability"] == [0.6, 0.2, 0.8, 0.4]
-    shares = np.frombuffer(base64.b64decode(panel["shares"]), np.uint8).reshape(120, 120)
-    strip = np.array(panel["cluster"])
-    assert sorted(strip) == sorted(model.labels_)
-    together = strip[:, None] == strip[None]
-    assert np.mean((shares > 127) == together) == 1
-    assert set(np.unique(shares)) == {0, 85, 170, 255}
-
-
-def test_a_consensus_of_something_else_is_refused(data):
-    model, X, _ = data
-    other = consensus(model.labels_, np.column_stack([model.labels_] * 2), [1.0] * 3)
-    with pytest.raises(ValueError, match="in 3 clusters, the model has 120 in 4"):
-        html(model, X, consensus=other)
-
-
 @pytest.mark.parametrize("rows", few([lambda table: [row._asdict() for row in table], list]))
 def test_a_choice_of_k_gives_its_curves_and_reason(data, rows):
     model, X, _ = data
@@ -362,7 +336,7 @@ def test_without_a_record_parameters_and_versions_are_told(data):
     model, X, _ = data
     record = facts_of(html(model, X))["run"]
     assert record["parameters"]["n_clusters"] == 4
-    assert record["parameters"]["center_bounds"] == "auto"
+    assert record["parameters"]["loss"] == "frobenius"
     assert record["versions"]["numpy"] == np.__version__
 
 
@@ -392,12 +366,11 @@ def test_the_page_speaks_the_words_of_the_reader(data, terms):
     """Outside the technical end neither its HTML nor its facts have other words."""
     model, X, _ = data
     periods = [Period(str(t), {0: 3, 1: 2}, {0: ["a"]}) for t in (1, 2)]
-    flow = Flow({(0, 0): 3, (0, 1): 1}, {0: 4}, {0: 3, 1: 1}, {0: 2.0}, {})
     reason = SimpleNamespace(best_k=4, reason="4 clusters: other samples agree", table=[])
-    more = {"periods": periods, "flow": flow, "choice": reason, "consensus": None}
+    more = {"periods": periods, "choice": reason}
     page = html(model, X, terms=terms, features=[f"g{j}" for j in range(30)], **more)
     facts = facts_of(page)
-    technical = ("fit", "bound", "fit_figures", "heat", "convergence", "run", "words")
+    technical = ("fit", "fit_figures", "heat", "convergence", "run", "words")
     told = json.dumps({key: facts[key] for key in facts if key not in technical})
     told = re.sub(r'"\w+":', "", told)  # keys are ours
     shown = re.sub("<[^>]*>", " ", SECTION.sub("", CODE.sub("", page)))
@@ -412,23 +385,5 @@ def test_the_page_speaks_the_words_of_the_reader(data, terms):
 def test_topics_come_first_and_the_choice_of_k_after_them(data):
     model, X, _ = data
     order = re.findall('<section id="([a-z]+)"', html(model, X))
-    assert order == ["clusters", "list", "map", "dots", "truth", "choice", "consensus",
+    assert order == ["clusters", "list", "map", "dots", "truth", "choice",
                      "technical", "heat", "convergence", "run"]  # fmt: skip
-
-
-def test_the_page_has_a_paragraph_of_methods(planted):
-    X, _ = planted
-    model = ONMF(4, random_state=0).fit(X)
-    model.preprocessing_ = (Depth(1e4), Log())
-    n, m = X.shape
-    text = html(model, X)
-    said = (
-        f"{n} samples with {m} features were clustered by orthogonal non-negative matrix "
-        "factorization (squared error, seed 0; Wang"
-    )
-    assert said in text
-    assert "Before, samples were scaled to a total of 10000; then log2(1 + x) was taken." in text
-    assert "The number of clusters, 4, was given." in text
-    chosen = html(model, X, run={"choice": {"best_k": 4}, "versions": {"onmf": "7"}})
-    assert "4, was chosen by how well the clusters of two halves" in chosen
-    assert "Versions: onmf 7." in chosen

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from onmf import ONMF
-from onmf.io.terms import DOCUMENTS
 from onmf.page import html, samples
 from onmf.page.samples import SampleTimes, text_length
+from onmf.rows.terms import DOCUMENTS
 
 pytestmark = pytest.mark.usefixtures("plain_pages")
 

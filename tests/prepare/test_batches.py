@@ -72,13 +72,13 @@ def test_the_command_says_it_and_corrects_it(tmp_path, monkeypatch, capsys):
     samples = [f"s{i}" for i in range(120)]
     pd.DataFrame(X, samples).assign(plate=[f"p{p}" for p in plate]).to_csv("x.csv")
     pd.DataFrame({"name": samples, "run": plate, "z": 0}).to_csv("meta.csv", index=False)
-    words = ["cluster", "x.csv", "-k", 3, "-o", "out", "--no-report", "--force"]
+    words = ["cluster", "x.csv", "-k", 3, "-o", "out", "--force"]
     said = ask(capsys, *words, "--drop", "plate", "--batch", "meta.csv:run")
     assert "clusters lie in one batch each" in said
     assert "--center-batches removes" in said
     assert ask(capsys, *words, "--batch", "plate", "--center-batches") == ""
     assert adjusted_rand_score(kind, labels().cluster) > 0.95
-    assert run("explain", "out") == 0
+    assert run("edit", "out", "--rename", "0=x") == 0
     assert "needs --batch" in ask(capsys, *words, "--center-batches", code=2)
 
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import onmf
 from cases import few
-from onmf import ONMF, PALM, Baseline, Fast
+from onmf import ONMF, PALM, Fast
 from onmf.datasets import make_rays
 from onmf.estimators import solvers
 
@@ -114,16 +114,6 @@ def test_scores_and_samples_from_memberships_are_lazy(dense, of_dense):
     assert scores.chunks == (UNEVEN, (5,))
     np.testing.assert_allclose(scores.compute(), model.decision_function(dense), atol=1e-12)
     np.testing.assert_allclose(back.compute(), model.inverse_transform(model.transform(dense)))
-
-
-def test_rivals_place_chunks_but_are_fitted_in_memory(dense):
-    X = chunked(dense, UNEVEN)
-    for method in ("k-means", "hals"):
-        with pytest.raises(ValueError, match="Baseline needs X in memory: load it first"):
-            Baseline(method, 5).fit(X)
-        model = Baseline(method, 5, random_state=0, max_iter=5).fit(dense)
-        np.testing.assert_array_equal(model.predict(X).compute(), model.predict(dense))
-        np.testing.assert_allclose(model.transform(X).compute(), model.transform(dense))
 
 
 def test_a_model_fitted_on_dask_can_be_stored(dense, tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from onmf import ONMF, Baseline
+from onmf import ONMF
 from onmf.datasets import make_rays
 
 X, _ = make_rays(60, 5, 2, random_state=0)
@@ -33,11 +33,6 @@ def test_what_is_masked_was_not_observed(dtype):
 
 def test_a_masked_array_without_a_mask_is_an_array():
     np.testing.assert_array_equal(fit(np.ma.array(X)).labels_, fit(X).labels_)
-
-
-def test_masked_values_are_refused_where_missing_ones_are():
-    with pytest.raises(ValueError, match=r"NaN or infinity at \(row 3, column 1\)"):
-        Baseline("hals", 2).fit(np.ma.masked_equal(X, X[3, 1]))
 
 
 def test_a_series_gets_the_sentence_of_scikit_learn():

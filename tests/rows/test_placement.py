@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf import ONMF, Baseline
-from onmf.io import Table
-from onmf.rows import Check, Features, OnDisk, PlacementRequest, place, place_in_memory, placement
+from onmf import ONMF
+from onmf.rows import Check, Features, OnDisk, PlacementRequest, place, placement
 from onmf.rows.memory import InMemory
 from onmf.rows.scale import safe_scale
+from onmf.rows.table import Table
 
 X = np.random.default_rng(0).random((30, 4)) + 0.1
 NAMES = ["a", "b", "c", "d"]
@@ -101,16 +101,6 @@ def test_another_fit_forgets_the_names():
     assert not hasattr(model.fit(X), "feature_names_in_")
     model.fit(as_table("array", None))
     assert not hasattr(model.fit(KINDS["csr"](None)), "feature_names_in_")
-
-
-def test_a_rival_takes_a_table_but_nothing_that_is_elsewhere(tmp_path):
-    model = Baseline("alternation", 2, random_state=0).fit(as_table("array", None))
-    assert model.feature_names_in_.tolist() == NAMES
-    for X_elsewhere in (KINDS["file"](tmp_path), as_table("file", tmp_path)):
-        with pytest.raises(ValueError, match="Baseline needs X in memory"):
-            model.fit(X_elsewhere)
-    with pytest.raises(ValueError, match="ONMF needs X in memory"):
-        place_in_memory(KINDS["file"](tmp_path), None, TERMS)
 
 
 @pytest.mark.parametrize(

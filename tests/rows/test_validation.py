@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from onmf import ONMF, PALM, Baseline
+from onmf import ONMF, PALM
 
 GOOD = np.random.default_rng(0).random((20, 5)) + 0.1
 
@@ -185,7 +185,7 @@ class OnDevice:
         return np.asarray(self.array, dtype)
 
 
-@pytest.mark.parametrize("model", [ONMF(4, random_state=0), Baseline("hals", 4, random_state=0)])
+@pytest.mark.parametrize("model", [ONMF(4, random_state=0)])
 def test_arrays_of_other_libraries_are_taken_over(planted, model):
     X, weight = planted[0], np.arange(120) % 3 + 1.0
     plain = clone(model).fit(X, sample_weight=weight)
@@ -240,7 +240,7 @@ def test_what_is_no_table_of_numbers_is_refused_by_name(X, sentence):
         ONMF(1).fit(X)
 
 
-@pytest.mark.parametrize("model", [ONMF(2, random_state=0), Baseline("k-means", 2, random_state=0)])
+@pytest.mark.parametrize("model", [ONMF(2, random_state=0)])
 def test_a_sparse_array_that_is_a_dict_has_rows(model):
     X = sp.dok_array(np.array(GOOD))
     np.testing.assert_array_equal(model.fit(X).labels_, clone(model).fit(X.toarray()).labels_)

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from onmf import ONMF, Baseline, Fast
+from onmf import ONMF, Fast
 from onmf.datasets import make_rays
 
 X, Y = make_rays(120, 20, 4, random_state=0)
@@ -15,7 +15,6 @@ MODELS = [
     ONMF(4, outliers="auto", random_state=0),
     ONMF(4, solver=Fast(passes=2), random_state=0),
     ONMF(4, solver="palm", random_state=0),
-    Baseline("alternation", 4, random_state=0),
 ]
 EXPECTED = {str(model): clone(model).fit(X).relative_error_ for model in MODELS}
 

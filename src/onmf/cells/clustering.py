@@ -48,7 +48,7 @@ def cluster_anndata(
     * ``obs["onmf"]``: the cluster, a categorical of "0", "1", ..., the largest first; missing if
       all values of an observation are zero.
     * ``obs["onmf_certainty"]``: how certain that is, from 0 to 1; see `onmf.explain.clusters`.
-    * ``obs["onmf_unusual"]``: `ONMF.unusual`, small for those unlike others of the cluster.
+    * ``obs["onmf_unusual"]``: `ONMF.unusual`, small for observations unlike their cluster.
     * ``obsm["X_onmf"]``: the scores for all clusters (n_obs, n_clusters) of
       `ONMF.decision_function`, for neighbours and plots, as in
       ``sc.pp.neighbors(adata, use_rep="X_onmf")``.

@@ -7,13 +7,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.exceptions import TableWarning
-from onmf.io import Table
-from onmf.io.table import listing
 from onmf.prepare import Depth, Log, center_batches
 from onmf.prepare.base import Step
 from onmf.prepare.expression import COUNT_TOTAL, are_raw_counts, prepare_counts
 from onmf.rows import matrix_of
 from onmf.rows.sweep import Array
+from onmf.rows.table import Table, listing
 
 
 class CellMatrix(NamedTuple):

@@ -5,11 +5,11 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from onmf.cells.matrix import at_variables, log_base
-from onmf.estimators import ONMF, Baseline
+from onmf.estimators import ONMF
 from onmf.explain import Explanation, Markers
 from onmf.explain.explanation import clusters_or_none
-from onmf.io.annotated import OBSM, RAW
 from onmf.number import KChoice
+from onmf.rows.h5ad import OBSM, RAW
 from onmf.rows.sweep import Array
 
 TOP_VARIABLES = 20  # per cluster, in uns
@@ -25,7 +25,7 @@ class CellFit(NamedTuple):
     rank_key : the key of `uns` for the ranking.
     """
 
-    model: ONMF | Baseline
+    model: ONMF
     samples: Any
     explanation: Explanation | None
     about: dict[str, Any]

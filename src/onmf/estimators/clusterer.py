@@ -20,11 +20,11 @@ from onmf.estimators.naming import as_pairs
 from onmf.estimators.ordering import number_clusters
 from onmf.estimators.progress import Tasks, watcher
 from onmf.estimators.reporting import ReportMixin
-from onmf.io.table import listing
 from onmf.rows import Placement
 from onmf.rows.assign import labels_of
 from onmf.rows.memory import count_nonzero_samples, count_present
 from onmf.rows.sweep import Array
+from onmf.rows.table import listing
 from onmf.rows.threads import blas_threads, single_threaded_blas
 from onmf.rows.validation import too_few
 
@@ -65,9 +65,9 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
             A sparse matrix is never made dense. NaN is a missing value, for `ONMF` with its
             default solver and squares: the error counts the observed entries. In a sparse matrix
             a missing value is a stored NaN; an entry that is not stored is zero. `ONMF` reads a
-            path (.npy, .npz, .h5, .h5ad, .zarr, .parquet), a memory map or an open data set of
-            h5py or zarr block by block, and leaves a Dask array or DataFrame on its workers.
-            `Baseline` needs X in memory. An ``onmf.io.Table`` is a matrix with named features.
+            path (.npy, .npz, .h5ad, .parquet), a memory map or an open data set of
+            h5py block by block, and leaves a Dask array or DataFrame on its workers.
+            An ``onmf.rows.Table`` is a matrix with named features.
         y : ignored
             Known classes are a start: ``ONMF(init=onmf.class_means(y))``.
         sample_weight : array of shape (n_samples,), optional
@@ -201,7 +201,6 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
             self.inertia_ = float(np.ldexp(error, rows.weight_exponent))
         self.history_, self.converged_ = best.history, best.stop == "converged"
         self.stationarity_, self.n_missing_ = solution.stationarity, n_missing
-        self.bound_, self.gap_ = solution.proof or (None, None)
         if self._has_ids:
             self.lineage_ = solution.lineage
         self.n_disagreements_ = int(np.sum(labels != solution.nearest))

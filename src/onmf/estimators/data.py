@@ -11,7 +11,6 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onmf.estimators.bases import DocumentedEstimator
-from onmf.io import Table
 from onmf.losses import Loss, loss_of
 from onmf.prepare.steps import apply
 from onmf.prepare.texts import as_texts
@@ -20,6 +19,7 @@ from onmf.rows import Check, Features, Placement, PlacementRequest, place
 from onmf.rows.assign import Assignment, ClustersOfRays
 from onmf.rows.scale import Scale, rescale_to_safe_range, safe_scale
 from onmf.rows.sweep import Array, Data
+from onmf.rows.table import Table
 from onmf.rows.threads import single_threaded_blas
 from onmf.search.outliers import OutlierLimit
 
@@ -72,8 +72,6 @@ class DataMixin(DocumentedEstimator):
     history_: list[Stage]
     stationarity_: float
     converged_: bool
-    bound_: float | None
-    gap_: float | None
     n_disagreements_: int
     n_missing_: int
     outlier_limit_: tuple[float, float]
@@ -83,7 +81,6 @@ class DataMixin(DocumentedEstimator):
     certainty_curve_: NDArray[Any]
     loss = "frobenius"
     _rays: tuple[NDArray[Any], NDArray[np.intp]] | None = None  # of clusters with several
-    _put = staticmethod(place)  # where the samples go
 
     @property
     def rays_(self) -> NDArray[Any]:
@@ -128,7 +125,7 @@ class DataMixin(DocumentedEstimator):
         if not reset and (counts := self._prepared(X)) is not X:  # texts
             names = None if known is None else known.names
             X = counts if names is None else Table(counts, [], [str(name) for name in names])
-        rows = self._put(
+        rows = place(
             X, sample_weight, PlacementRequest(self._check, scale, known, n_threads, **sampling)
         )
         if rows.features is None:

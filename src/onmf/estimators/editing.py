@@ -19,10 +19,10 @@ from onmf.estimators.parameters import check_number
 from onmf.estimators.partial_fit import PartialFitMixin, turn
 from onmf.exceptions import EmptyClusterWarning, SignedDataWarning
 from onmf.explain.checks import check_fitted_to
-from onmf.io.table import listing
 from onmf.rows import Placement
 from onmf.rows.scale import safe_scale
 from onmf.rows.sweep import Array
+from onmf.rows.table import listing
 from onmf.rows.threads import single_threaded_blas
 
 NO_NAMES: Mapping[int, str] = MappingProxyType({})
@@ -85,6 +85,7 @@ class EditingMixin(PartialFitMixin):
                 self.unusual_kept_ = np.column_stack([rays, kept[:, 1:]])
             if hasattr(self, "labels_"):
                 self.labels_ = np.append(place, -1)[self.labels_]
+            if hasattr(self, "membership_"):
                 self.membership_ = self.membership_ @ np.eye(len(left), dtype=W.dtype)[place]
         return self
 
@@ -173,7 +174,6 @@ class EditingMixin(PartialFitMixin):
 
     def _forget(self, ids: tuple[int, ...], names: Mapping[int, str] = NO_NAMES) -> None:
         """What was found of the clusters before; those of these ids now have these names."""
-        self.bound_ = self.gap_ = None  # of another number of clusters
         for name in OUTDATED:
             self.__dict__.pop(name, None)
         if "_kept" in vars(self):

@@ -14,9 +14,9 @@ from onmf.exceptions import (
     UnassignedSampleWarning,
     UnobservedWarning,
 )
-from onmf.io.table import MOST_LISTED, listing
 from onmf.rows import Placement
 from onmf.rows.sweep import Array
+from onmf.rows.table import MOST_LISTED, listing
 
 REASONS_NOT_CONVERGED = {
     "max_iter": "within max_iter={iterations} {unit}: raise max_iter, or loosen tol",

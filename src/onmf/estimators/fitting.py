@@ -10,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from onmf.bounds.spectral import cheap_bound
 from onmf.estimators.initialization import Initialization
 from onmf.estimators.lineage import Lineage
 from onmf.estimators.ordering import number_clusters
@@ -49,7 +48,6 @@ class Solution(NamedTuple):
     nearest: Array
     stationarity: float
     whole: float  # what the relative error is a share of
-    proof: tuple[float, float] | None = None  # bound of the error and gap to it, if known
     limit: OutlierLimit | None = None  # beyond which samples are outliers
     beyond: Array | None = None  # whether each sample is beyond the limit
     unobserved: Array | None = None  # features that no sample shows, where values are missing
@@ -154,10 +152,6 @@ class FastSolver(Solver):
             beyond=state.limit and state.limit.beyond(*alternation.gathered_pairs(state)),
             unobserved=alternation.unobserved(state),
         )
-        plain = state.limit is None and not data.n_missing
-        if plain and self.passes is None and "bound" in self.loss.supports:
-            proof = cheap_bound(data, result.W, result.relative_error)
-            solution = solution._replace(proof=proof)
         if len(result.W) == k:
             return solution
         given = None if isinstance(self.begin.init, str) else np.asarray(self.begin.init)

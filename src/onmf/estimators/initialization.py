@@ -18,9 +18,9 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from onmf.estimators.lineage import Lineage
-from onmf.io.table import numbered
 from onmf.palm.start import STARTS
 from onmf.rows.sweep import Array, Data
+from onmf.rows.table import numbered
 from onmf.rows.validation import Features
 
 MODEL_SUFFIX = ".onmf"  # of a saved model, which tells a path from the name of a start

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 from onmf.estimators.predictor import PredictMixin
-from onmf.io.table import listing, one_line
 from onmf.result import cluster_ids, known_names
+from onmf.rows.table import listing, one_line
 
 Names = tuple[tuple[int, str], ...]
 MOST_CHARACTERS = 200  # of a name: it stands in a column of a table and on a map

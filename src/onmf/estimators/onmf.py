@@ -134,10 +134,6 @@ class ONMF(EditingMixin):
         Relative change that one more step on both factors would make.
     converged_ : bool
         Whether the stopping rule was met (not a limit or a callback).
-    bound_, gap_ : float or None
-        No clustering into n_clusters rays has a relative error below `bound_`; none is better by
-        more than the share `gap_`. Known after a default fit with at most 100 features or samples;
-        otherwise use `onmf.certify`. None with ``loss="kl"``, outliers or missing values.
     n_disagreements_ : int
         Training samples for which `predict` differs from `labels_` ("palm" keeps the paper's
         argmax of H).

@@ -10,13 +10,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onmf.baselines import METHODS
 from onmf.estimators.bases import BaseEstimator
 from onmf.estimators.initialization import is_model
-from onmf.io.table import listing
 from onmf.losses import LOSSES
 from onmf.palm.palm import NON_NEGATIVE, Bounds
 from onmf.palm.start import STARTS
+from onmf.rows.table import listing
 from onmf.search.outliers import Outliers
 
 Init: TypeAlias = str | Path | ArrayLike | Sequence[Any] | Callable[..., Any] | BaseEstimator
@@ -24,7 +23,7 @@ RandomSeed: TypeAlias = int | np.random.RandomState | None
 CenterBounds: TypeAlias = Literal["auto", "data"] | Sequence[float | None]  # None for no bound
 BoundsOf = Callable[[tuple[float, float]], Bounds]  # smallest and largest entry of X -> bounds
 
-CHOICES: dict[str, Sequence[str]] = {"method": tuple(METHODS), "loss": tuple(LOSSES)}
+CHOICES: dict[str, Sequence[str]] = {"loss": tuple(LOSSES)}
 PARAMETER_NUMBERS: dict[str, dict[str, Any]] = {  # what `check_number` asks; None is a default
     "n_clusters": {"low": 1, "whole": True},
     "max_iter": {"low": 1, "whole": True},
@@ -35,24 +34,20 @@ PARAMETER_NUMBERS: dict[str, dict[str, Any]] = {  # what `check_number` asks; No
 
 def check_parameters(values: dict[str, Any]) -> None:
     """Those of an estimator by name: each by itself; a subclass may have fewer."""
-    is_rival = "method" in values
     for name, choices in CHOICES.items():
         if name in values:
             check_choice(values[name], name, choices)
     init = values.get("init")
-    if isinstance(init, str) and (is_rival or not is_model(init)):
+    if isinstance(init, str) and not is_model(init):
         check_choice(init, "init", list(STARTS), ", centroids, a pair (H, W) or a callable")
     for name, rule in PARAMETER_NUMBERS.items():
         value = values.get(name)
         auto = name == "n_init" and isinstance(value, str) and value == "auto"
-        required = is_rival and name == "n_clusters"
-        if required or not (value is None or auto):
+        if not (value is None or auto):
             check_number(value, name, **rule)
     callback = values.get("callback")
     if callback is not None and not callable(callback):
         raise ValueError(f"callback must be callable, not {callback!r}.")
-    if is_rival:
-        return
     if values.get("outliers") is not None:
         as_outliers(values["outliers"])
 

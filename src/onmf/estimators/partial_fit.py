@@ -217,7 +217,7 @@ class PartialFitMixin(Clusterer):
         left = max(fit.sqnorm - fit.explained, 0.0)
         self.relative_error_ = left / fit.sqnorm if fit.sqnorm > 0 else 0.0
         self.inertia_ = float(np.ldexp(left / rows.scale**self._loss.degree, rows.weight_exponent))
-        self.n_disagreements_, self.bound_, self.gap_ = 0, None, None
+        self.n_disagreements_ = 0
         empty = k - len(np.unique(self.labels_[self.labels_ >= 0]))
         return Stage(0.0, 1, self.relative_error_, 0.0, 0.0, 0.0, empty)
 

@@ -62,7 +62,7 @@ class ReportMixin(NamingMixin):
     def save(self, path: str | Path, *, samples: bool = True) -> None:
         """Put the fitted model into a file, without pickle; `onmf.load` reads it.
 
-        The format is described in `onmf.io.container`. Parameters that only Python could store
+        The format is described in `onmf.files.container`. Parameters that only Python could store
         (a callable, a RandomState, arrays given as `init`) are left out with a warning.
         `preprocessing_`, if it was set after the fit, is stored with the model: a tuple of steps of
         ``onmf.prepare.steps`` that the data went through before, as ``onmf cluster`` sets it.

@@ -26,8 +26,8 @@ from onmf.estimators.solvers import check_solver_parameters, solver_of
 from onmf.estimators.stream import Stream
 from onmf.exceptions import FormatError, UnsavedParameterWarning
 from onmf.explain.tree import Tree
-from onmf.io.container import MODEL, Container, container_bytes, read_container
-from onmf.io.output import replace_files
+from onmf.files.container import MODEL, Container, container_bytes, read_container
+from onmf.files.output import replace_files
 from onmf.losses import LOSSES
 from onmf.prepare.steps import STEPS, Step
 from onmf.result import Stage
@@ -35,7 +35,6 @@ from onmf.rows.sweep import Array
 from onmf.search.outliers import POWERS
 
 if TYPE_CHECKING:
-    from onmf.estimators.baseline import Baseline
     from onmf.estimators.onmf import ONMF
 
 OF_SAMPLES = ("membership_", "labels_")  # which may be missing: the command keeps labels.csv
@@ -48,7 +47,6 @@ COUNTS = ("sweeps", "empty_clusters", "sent", "received")  # the whole numbers o
 ATTRIBUTE_KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("relative_error_", "inertia_", "stationarity_"), (float, int)),
     **dict.fromkeys(("n_iter_", "n_features_in_", "n_missing_", "n_disagreements_"), (int,)),
-    **dict.fromkeys(("bound_", "gap_"), (float, int, type(None))),
     "converged_": (bool,),
 }  # of those that are numbers
 HEADER_PARTS = {"class": str, "parameters": dict, "attributes": dict, "chain": list, "stream": dict}
@@ -311,7 +309,7 @@ def _as_names(names: Any, n_features: int) -> Array:
     return np.array(names, dtype=object)
 
 
-def load(path: str | Path) -> "ONMF | Baseline":
+def load(path: str | Path) -> "ONMF":
     """Read a fitted model that `save`, or ``onmf cluster``, wrote.
 
     No pickle is inside: nothing in the file is executed, and a damaged or forged file is refused.
@@ -324,7 +322,7 @@ def load(path: str | Path) -> "ONMF | Baseline":
 
     Returns
     -------
-    ONMF or Baseline
+    ONMF
         With all fitted attributes.
 
     Raises
@@ -342,11 +340,11 @@ def load(path: str | Path) -> "ONMF | Baseline":
     >>> onmf.load(path).predict([[0.1, 3.0]])
     array([1])
     """
-    from onmf.estimators import ONMF, Baseline
+    from onmf.estimators import ONMF
 
     kind, parameters, attributes = read_model(path)
     try:
-        model = {"ONMF": ONMF, "Baseline": Baseline}[kind](**parameters)
+        model = {"ONMF": ONMF}[kind](**parameters)
         check_parameters(model.get_params(deep=False))
         if isinstance(model, ONMF):
             check_solver_parameters(solver_of(model.solver))

@@ -45,7 +45,7 @@ class KullbackLeibler:
 
     name = "kl"
     words = Words("relative divergence", "Kullback-Leibler divergence")
-    supports = EVERY_FEATURE - {"missing", "signed", "bound"}
+    supports = EVERY_FEATURE - {"missing", "signed"}
     degree = 1
     takes_counts = True
     min_sweeps = 3

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.io import Source
 from onmf.losses.ray_alternation import tallies
 from onmf.rows.assign import PRODUCT_ROUNDING, Code, Rays, first_largest, nearest, one_sparse
+from onmf.rows.source import Source
 from onmf.rows.sweep import (
     Array,
     Block,

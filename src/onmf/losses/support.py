@@ -15,7 +15,6 @@ FEATURES = {  # feature -> what the user asked for, as a message names it
     "signed": "negative entries",
     "passes": "passes",
     "streams": "partial_fit",
-    "bound": "certify",
     "model": "a model as init",
     "n_init": "n_init",
 }
@@ -23,8 +22,6 @@ EVERY_FEATURE = frozenset(FEATURES)
 OF_PALM = EVERY_FEATURE - {"outliers", "missing", "passes", "streams"}
 # Pairs that make no sense for any loss, and why.
 CONFLICTS = {
-    frozenset({"bound", "missing"}): "the bound is that of a complete matrix",
-    frozenset({"bound", "outliers"}): "the bound is that of all samples",
     frozenset({"model", "n_init"}): "a fit from a model has one start",
 }
 

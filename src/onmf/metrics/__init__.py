@@ -11,7 +11,7 @@ from sklearn.metrics import (
 )
 
 from onmf.metrics.classes import clustering_accuracy, purity
-from onmf.metrics.factors import orthogonality, partition_error, relative_error, stationarity
+from onmf.metrics.factors import orthogonality, relative_error, stationarity
 from onmf.metrics.held_out import held_out_score
 from onmf.metrics.topics import topic_coherence, topic_diversity
 
@@ -22,7 +22,6 @@ __all__ = [
     "held_out_score",
     "normalized_mutual_info_score",
     "orthogonality",
-    "partition_error",
     "purity",
     "relative_error",
     "stationarity",

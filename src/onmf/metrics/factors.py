@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from scipy.sparse.linalg import svds
-from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
+from sklearn.utils import gen_batches
 
 from onmf.palm.palm import PalmSettings
 from onmf.palm.penalties import PENALTIES, Penalty
@@ -15,7 +14,6 @@ from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, divisor
 
 RESIDUAL_ENTRIES = 2**21  # held at a time: 16 MB
-SMALL_GRAM = 64  # samples or features up to which the Gram matrix is fastest
 
 
 def orthogonality(H: ArrayLike) -> float:
@@ -129,58 +127,6 @@ def relative_error(X: Any, H: ArrayLike, W: ArrayLike) -> float:
     if size == 0:
         return 0.0 if error == 0 else float("inf")
     return error / size
-
-
-def partition_error(X: Any, labels: ArrayLike) -> float:
-    """1 - sum_k sigma_1(X_k)^2 / ||X||_F^2, X_k being the samples of cluster k.
-
-    The relative error of the best rays for given labels, which orthogonal NMF minimises. The labels
-    may come from any method. A sample with label -1 is not explained at all. A sparse X stays
-    sparse.
-
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-    labels : array-like of shape (n_samples,)
-        Integers or strings.
-
-    Returns
-    -------
-    float
-        From 0 (every cluster is one ray) to 1.
-
-    Examples
-    --------
-    >>> from onmf.metrics import partition_error
-    >>> X = [[3.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 2.0]]
-    >>> round(partition_error(X, [0, 0, 1, 1]), 12)
-    0.05
-    """
-    X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
-    labels = column_or_1d(labels)
-    check_consistent_length(X, labels)
-    top = float(abs(X).max())
-    if top == 0:
-        return 0.0
-    clusters, place = np.unique(labels, return_inverse=True)
-    total = explained = 0.0
-    for k, name in enumerate(clusters):
-        part = (
-            X[np.flatnonzero(place == k)].astype(np.float64) / top
-        )  # so that squares do not overflow
-        total += _sqnorm(part.data if sp.issparse(part) else part)
-        explained += _largest_square(part) if name != -1 else 0.0
-    return max(0.0, 1 - explained / total)
-
-
-def _largest_square(A: Any) -> float:
-    """sigma_1(A)^2."""
-    n, m = A.shape
-    if min(n, m) <= SMALL_GRAM:
-        gram = A @ A.T if n <= m else A.T @ A
-        return float(np.linalg.eigvalsh(gram.toarray() if sp.issparse(gram) else gram)[-1])
-    start = np.random.default_rng(0).normal(size=min(n, m))  # the same answer every time
-    return float(svds(A, k=1, v0=start, return_singular_vectors=False)[0]) ** 2
 
 
 def _sqnorm(A: Array) -> float:

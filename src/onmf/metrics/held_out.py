@@ -30,7 +30,7 @@ def held_out_score(model: FittedModel | Pipeline, X: Any, y: Any = None) -> floa
 
     Parameters
     ----------
-    model : ONMF, Baseline, or a Pipeline that ends with one
+    model : ONMF, or a Pipeline that ends with one
     X : array or sparse matrix of shape (n_samples, n_features)
     y : ignored
 

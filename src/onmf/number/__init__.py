@@ -1,7 +1,6 @@
-"""How many clusters, and can they be believed? For `ONMF` and for any scikit-learn clusterer."""
+"""How many clusters, and can they be believed?"""
 
-from onmf.number.agreement import Consensus
 from onmf.number.choice import KChoice, KRow, Scale
-from onmf.number.choose import choose_k, consensus
+from onmf.number.choose import choose_k
 
-__all__ = ["Consensus", "KChoice", "KRow", "Scale", "choose_k", "consensus"]
+__all__ = ["KChoice", "KRow", "Scale", "choose_k"]

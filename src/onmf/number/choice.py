@@ -1,14 +1,11 @@
 """The table over K, the recommended K, the other scales, and the sentences that say so."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClusterMixin
 
-from onmf.number.agreement import Consensus, agree
 from onmf.number.rule import Figures, Verdict
 
 Array = NDArray[Any]
@@ -115,11 +112,8 @@ class KChoice:
         The recommended K and the other peaks of the score worth naming, coarse to fine.
     evidence : bool
         False if nothing shows that the clusters are separate; `best_k` is the same.
-    model : estimator
+    model : ONMF
         The model, fitted with `best_k` clusters.
-    consensus : Consensus or None
-        How the clusters of `model` come back in the fits on halves of the samples; its `labels` are
-        those of `model`. Worked out when it is asked for; None if K was chosen by some samples.
 
     Examples
     --------
@@ -136,13 +130,7 @@ class KChoice:
     table: list[KRow] = field(repr=False)
     scales: list[Scale] = field(repr=False)
     evidence: bool
-    model: ClusterMixin = field(repr=False)
-    runs: Array | None = field(repr=False)  # labels by every half (n, 2 cuts)
-    labels: Array = field(repr=False)  # those of the model
-
-    @cached_property
-    def consensus(self) -> Consensus | None:
-        return None if self.runs is None else agree(self.runs, self.best_k, self.labels)
+    model: Any = field(repr=False)
 
     def plot(self) -> Any:
         """The curves over K as a Matplotlib figure."""

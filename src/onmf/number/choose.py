@@ -1,93 +1,51 @@
-"""`consensus` and `choose_k`: from a model and data to what the runs agree on, and to one K."""
+"""`choose_k`: from a model and data to one K, by what halves of the samples agree on."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
+import joblib
 import numpy as np
+import scipy.sparse as sp
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import ClusterMixin
+from sklearn.base import clone
+from sklearn.utils.validation import _check_sample_weight
 
-from onmf.estimators import ONMF, Baseline
-from onmf.estimators.parameters import as_k_range, check_number
-from onmf.ledger import Ledger, Row
+from onmf.estimators import ONMF
+from onmf.estimators.parameters import as_k_range, check_number, check_parameters
+from onmf.exceptions import UnassignedSampleWarning, UnobservedWarning
+from onmf.losses.filling import filled_copy
 from onmf.number import choice as words
 from onmf.number import rule
-from onmf.number.agreement import Consensus, agree, majority
 from onmf.number.choice import KChoice
-from onmf.number.evidence import SMALLEST, Evidence, Progress
-from onmf.number.trials import has_more_than, has_starts, prepare
+from onmf.number.counts import CountHalf
+from onmf.number.halves import Comparison, Cut, compare, groups_of, majority
+from onmf.number.rays import RayHalf
+from onmf.number.rule import Figures
+from onmf.rows import matrix_of, open_rows
+from onmf.rows.scale import rescale_to_safe_range
+from onmf.rows.threads import blas_threads, single_threaded_blas
+from onmf.rows.validation import as_samples
 
 Array = NDArray[Any]
-Clusterer: TypeAlias = ONMF | Baseline | ClusterMixin  # the same at run time
+Progress = Callable[[int, int], None]
 
+HALVES: dict[str, Any] = {"frobenius": RayHalf, "kl": CountHalf}  # by the loss
 MOST = 80  # clusters, where nobody says how many
-
-
-def consensus(
-    model: Clusterer,
-    X: Any,
-    n_runs: int = 20,
-    *,
-    n_jobs: int | None = None,
-    ledger: Ledger | str | Path | None = None,
-    progress: Progress | None = None,
-) -> Consensus:
-    """Run a clusterer from different starts and say what the runs agree on.
-
-    Parameters
-    ----------
-    model : ONMF or any scikit-learn clusterer with `random_state`
-        Not changed. Its `n_clusters` (or `n_components`) is K.
-    X : array, sparse matrix, DataFrame or path of shape (n_samples, n_features)
-    n_runs : int, default=20
-        At least two. The seeds are s, s + 1, ... for an integer ``random_state=s`` of the model, 0,
-        1, ... for None.
-    n_jobs : int, optional
-        `ONMF`: threads. Other models: processes, one if None.
-    ledger : Ledger or path, optional
-        Keeps every run on disk as it ends: a killed call goes on where it was.
-    progress : callable, optional
-        Called with (runs done, runs in all).
-
-    Returns
-    -------
-    Consensus
-
-    Notes
-    -----
-    A run is the fit of its seed. For `ONMF`, ``n_init="auto"`` means one start here, for the runs
-    themselves are starts.
-
-    Examples
-    --------
-    >>> from onmf import ONMF
-    >>> from onmf.datasets import make_rays
-    >>> from onmf.number import consensus
-    >>> X, y = make_rays(200, 30, 4, random_state=0)
-    >>> consensus(ONMF(4, random_state=0), X, n_runs=5).cophenetic
-    1.0
-    """
-    experiment = prepare(model, X, n_runs, n_jobs)
-    has_starts(model)
-    k = model.get_params()[experiment.name]
-    check_number(k, experiment.name, 1, whole=True)
-    has_more_than(experiment.X, k)
-    with _open_ledger(ledger) as book:
-        experiment.fits(book, experiment.runs(k), progress)
-        return _consensus_of(book.rows(experiment.runs(k)), k)
+SMALLEST = 20  # K of the first line of mergers; each next one goes twice as far
 
 
 def choose_k(
-    model: Clusterer,
+    model: ONMF,
     X: Any,
     k_range: Iterable[int] | None = None,
     *,
     sample_weight: Any = None,
     n_runs: int = 12,
     n_jobs: int | None = None,
-    ledger: Ledger | str | Path | None = None,
     beyond: bool = True,
     progress: Progress | None = None,
 ) -> KChoice:
@@ -105,8 +63,9 @@ def choose_k(
 
     Parameters
     ----------
-    model : ONMF or any scikit-learn clusterer with `n_clusters` or `n_components`
-        Not changed; its own number of clusters is ignored.
+    model : ONMF
+        Not changed; its own number of clusters is ignored. Its loss decides how halves are
+        clustered, and the whole of it fits the K that is recommended.
     X : array, sparse matrix, DataFrame or path of shape (n_samples, n_features)
     k_range : iterable of int, optional
         The numbers of clusters to try, increasing, for example ``range(2, 11)``. By default 2 to
@@ -117,9 +76,7 @@ def choose_k(
     n_runs : int, default=12
         Fits on halves for each K, at least two; an odd number is one more.
     n_jobs : int, optional
-        `ONMF` with its default solver: threads. Other models: processes, one if None.
-    ledger : Ledger or path, optional
-        Keeps every fit on disk as it ends: a killed call goes on where it was.
+        Threads; None uses as many as the linear algebra library may use.
     beyond : bool, default=True
         Go on past `k_range` while its last K is the best.
     progress : callable, optional
@@ -138,50 +95,146 @@ def choose_k(
     4
     """
     ks = None if k_range is None else as_k_range(k_range)
-    experiment = prepare(model, X, n_runs, n_jobs, sample_weight)
-    has_more_than(experiment.X, 1 if ks is None else ks[-1])
-    with _open_ledger(ledger) as book:
-        known = experiment.evidence(book, (n_runs + 1) // 2, progress)
-        n = experiment.X.shape[0]
-        most = max(min(MOST, n // rule.FEWEST_PER_CLUSTER), 2)
-        asked, ended = (
-            _until_far_below(known, most) if ks is None else _widened(known, ks, most, beyond)
+    check_number(n_runs, "n_runs", 1, whole=True)
+    if n_runs < 2:
+        raise ValueError(
+            "n_runs=1 says nothing about stability, for one run always agrees with itself: "
+            "ask for at least two."
         )
-        usable = {k: known.figures[k] for k in asked if k in known.figures}
-        if not usable:
-            raise ValueError(f"no K in k_range could be judged: {known.failed[asked[0]]}.")
-        verdict = rule.decide(usable, n)
-        fitted = experiment.fit(verdict.best, X)
-        labels = np.asarray(
-            fitted.labels_ if hasattr(fitted, "labels_") else fitted.predict(experiment.X), np.intp
-        )
-        runs = {k: known.labels(k, n) for k in verdict.scales}
-    own = {k: labels if k == verdict.best else majority(runs[k], k) for k in runs}
+    rows = checked_rows(model, X)
+    has_more_than(rows, 1 if ks is None else ks[-1])
+    weight = None if sample_weight is None else _check_sample_weight(sample_weight, rows)
+    n_threads = blas_threads() if n_jobs is None else joblib.effective_n_jobs(n_jobs)
+    known = Evidence(model.loss, rows, weight, (n_runs + 1) // 2, n_threads, progress)
+    n = rows.shape[0]
+    most = max(min(MOST, n // rule.FEWEST_PER_CLUSTER), 2)
+    asked, ended = until_far_below(known, most) if ks is None else widened(known, ks, most, beyond)
+    usable = {k: known.figures[k] for k in asked if k in known.figures}
+    if not usable:
+        raise ValueError(f"no K in k_range could be judged: {known.failed[asked[0]]}.")
+    verdict = rule.decide(usable, n)
+    with warnings.catch_warnings():  # samples without a cluster had none in the halves either
+        warnings.simplefilter("ignore", UnassignedSampleWarning)
+        warnings.simplefilter("ignore", UnobservedWarning)
+        fitted = clone(model).set_params(n_clusters=verdict.best).fit(X, sample_weight=weight)
+    labels = {k: majority(known.labels(k), k) for k in verdict.scales if k != verdict.best}
+    own = fitted.labels_ if hasattr(fitted, "labels_") else fitted.predict(rows)
+    labels[verdict.best] = np.asarray(own, np.intp)
     return KChoice(
         verdict.best,
         words.sentence(verdict, usable, n, ended),
         [words.row(k, known.figures.get(k), known.failed.get(k, "")) for k in asked],
-        words.scales(verdict.scales, usable, own),
+        words.scales(verdict.scales, usable, labels),
         verdict.evidence,
         fitted,
-        runs[verdict.best],
-        labels,
     )
 
 
-def _best(known: Evidence, ks: list[int], n: int) -> int | None:
+def checked_rows(model: ONMF, X: Any) -> Any:
+    """The samples in memory, as halves are compared many times, and without missing values."""
+    if not isinstance(model, ONMF):
+        raise ValueError(f"choose_k needs an ONMF, not {type(model).__name__}.")
+    source = open_rows(X) if isinstance(X, str | Path) else None
+    X = matrix_of(X) if source is None else source.rows(0, source.shape[0])
+    X = X.to_memory() if hasattr(X, "to_memory") else X  # of an AnnData object on disk
+    own: ONMF = clone(model)
+    own.callback = None  # which a subclass may not have as a parameter
+    check_parameters(own.get_params(deep=False))
+    X, span = as_samples(X, own._check)
+    return filled_copy(X) if span.n_missing else X
+
+
+class Evidence:
+    """The figures of each K asked for so far: means over the cuts."""
+
+    def __init__(
+        self,
+        loss: str,
+        X: Any,
+        weight: Array | None,
+        n_cuts: int,
+        n_threads: int,
+        progress: Progress | None,
+    ) -> None:
+        self.groups, self.n_features = groups_of(X), X.shape[1]
+        X, _ = rescale_to_safe_range(X)
+        weight = np.ones(X.shape[0]) if weight is None else weight
+        self.half = partial(HALVES[loss], X, weight)
+        self.n_cuts, self.n_threads, self.progress = n_cuts, n_threads, progress
+        self.spans: dict[tuple[int, int], list[dict[int, Comparison]]] = {}
+        self.figures: dict[int, Figures] = {}
+        self.failed: dict[int, str] = {}
+
+    def ask(self, ks: Sequence[int]) -> None:
+        """Look at these K, too."""
+        new = [k for k in ks if k not in self.figures and k not in self.failed]
+        spans = dict.fromkeys(span for k in new if (span := span_of(k)) not in self.spans)
+        self.compare_halves(list(spans))
+        for k in new:
+            cuts = [cut.get(k) for cut in self.spans[span_of(k)]]
+            known = [cut for cut in cuts if cut is not None]
+            if len(known) < self.n_cuts:
+                few = f"a half of the samples has fewer than {k} distinct directions"
+                self.failed[k] = few
+            else:
+                self.figures[k] = mean_figures(known)
+
+    def compare_halves(self, spans: list[tuple[int, int]]) -> None:
+        """All K of these spans in every cut, a thread a cut."""
+        before = self.n_cuts * len(self.spans)
+        total = before + self.n_cuts * len(spans)
+        tasks = [(span, number) for span in spans for number in range(self.n_cuts)]
+        run = Parallel(self.n_threads, backend="threading", return_as="generator")
+        with single_threaded_blas():
+            ended = run(delayed(self.compared)(*task) for task in tasks)
+            if self.progress is not None:
+                self.progress(before, total)
+            for done, ((span, _), cut) in enumerate(zip(tasks, ended, strict=True), before + 1):
+                self.spans.setdefault(span, []).append(cut)
+                if self.progress is not None:
+                    self.progress(done, total)
+
+    def compared(self, span: tuple[int, int], number: int) -> dict[int, Comparison]:
+        """How the clusters of the two halves of a cut compare, for the K from first to last."""
+        cut = Cut.of(self.groups, self.n_features, number)
+        one, other = (self.half(cut, side).labels_by_k(*span) for side in (False, True))
+        both = sorted(one.keys() & other.keys())
+        return {k: compare((one[k], other[k]), cut.samples, k) for k in both}
+
+    def labels(self, k: int) -> Array:
+        """(n, 2 cuts): all samples by the clusters of every half."""
+        return np.vstack([cut[k].labels for cut in self.spans[span_of(k)]]).T
+
+
+def span_of(k: int) -> tuple[int, int]:
+    """The first and the last K of the line of mergers that has K."""
+    first, last = 1, SMALLEST
+    while last < k:
+        first, last = last + 1, 2 * last
+    return first, last
+
+
+def mean_figures(cuts: list[Comparison]) -> Figures:
+    """J, M, A, B and N are means; V is the mean density at borders over that inside."""
+    J, M, A, B, N = np.mean([(*cut[:4], cut.n_found) for cut in cuts], axis=0).tolist()
+    at_border, inside = np.mean([cut.valley for cut in cuts], axis=0).tolist()
+    valley = at_border / inside if inside > 0 else float(at_border > 0)
+    return Figures(J, M, A, B, valley, N)
+
+
+def best_of(known: Evidence, ks: list[int], n: int) -> int | None:
     """The best of these K, as far as they could be judged."""
     usable = {k: known.figures[k] for k in ks if k in known.figures}
     return rule.decide(usable, n).best if usable else None
 
 
-def _until_far_below(known: Evidence, most: int) -> tuple[list[int], str]:
+def until_far_below(known: Evidence, most: int) -> tuple[list[int], str]:
     """All K from 2 to 20, 40, ...: on while the best is above half of the last."""
     last = min(SMALLEST, most)
     while True:
         ks = list(range(2, last + 1))
         known.ask(ks)
-        best = _best(known, ks, rule.FEWEST_PER_CLUSTER * most)
+        best = best_of(known, ks, rule.FEWEST_PER_CLUSTER * most)
         if best is None or 2 * best <= last or last not in known.figures:
             return ks, ""
         if last == most:
@@ -189,11 +242,13 @@ def _until_far_below(known: Evidence, most: int) -> tuple[list[int], str]:
         last = min(2 * last, most)
 
 
-def _widened(known: Evidence, ks: list[int], most: int, beyond: bool) -> tuple[list[int], str]:
+def widened(known: Evidence, ks: list[int], most: int, beyond: bool) -> tuple[list[int], str]:
     """The K asked for and, if allowed, more of them while the last is the best."""
     known.ask(ks)
     asked, step = list(ks), ks[-1] - ks[-2] if len(ks) > 1 else 1
-    while len(asked) > 1 and _best(known, asked, rule.FEWEST_PER_CLUSTER * asked[-1]) == asked[-1]:
+    while (
+        len(asked) > 1 and best_of(known, asked, rule.FEWEST_PER_CLUSTER * asked[-1]) == asked[-1]
+    ):
         if not beyond:
             return asked, " It is the largest K asked for: larger ones may be better."
         if asked[-1] + step > most:
@@ -204,20 +259,20 @@ def _widened(known: Evidence, ks: list[int], most: int, beyond: bool) -> tuple[l
     return asked, f" The search went on to K={asked[-1]}, past the range." if more else ""
 
 
-def _consensus_of(rows: list[Row], k: int) -> Consensus:
-    """The consensus of the runs that did not fail."""
-    labels = [np.asarray(row.labels, np.intp) for row in rows if row.state == "done"]
-    if len(labels) < 2:
-        errors = [row.error for row in rows if row.state == "failed"]
-        raise ValueError(f"K={k} cannot be judged: {len(errors)} of {len(rows)} runs: {errors[0]}.")
-    return agree(np.column_stack(labels), k)
-
-
-@contextmanager
-def _open_ledger(ledger: Ledger | str | Path | None) -> Iterator[Ledger]:
-    """The ledger given, or that of a file, or one that lives as long as the call."""
-    if isinstance(ledger, Ledger):
-        yield ledger
-    else:
-        with Ledger(":memory:" if ledger is None else ledger) as book:
-            yield book
+def has_more_than(X: Any, k: int) -> bool:
+    """Whether X has more than k distinct samples; fewer than k are an error."""
+    distinct: set[bytes] = set()
+    for i in range(X.shape[0]):
+        row = X[i : i + 1]
+        if sp.issparse(row):
+            distinct.add(row.indices.tobytes() + row.data.tobytes())
+        else:
+            distinct.add(row.tobytes())
+        if len(distinct) > k:
+            return True
+    if len(distinct) < k:
+        raise ValueError(
+            f"X has only {len(distinct)} distinct sample(s), fewer than the {k} clusters asked "
+            "for: ask for fewer."
+        )
+    return False

@@ -131,14 +131,6 @@ def compare(seen: tuple[HalfLabels, HalfLabels], samples: Array, k: int) -> Comp
     )
 
 
-def packed(found: dict[int, Comparison]) -> tuple[dict[str, Any], Array]:
-    """For the ledger: figures as lists, one entry a K, and all labels in this order."""
-    figures = {
-        str(k): [*each[:4], *each.valley.tolist(), each.n_found] for k, each in found.items()
-    }
-    return {"figures": figures}, np.array([each.labels for each in found.values()])
-
-
 def kept_share(a: Array, b: Array, k: int) -> float:
     """Share of the samples in the same cluster of `a` and `b`, clusters matched one to one."""
     T = joint_sizes(a, b, k)
@@ -159,3 +151,28 @@ def borders(labels: Array, margins: Array, k: int) -> tuple[float, Array]:
     at_border = np.sum(relative < AT_THE_BORDER) / AT_THE_BORDER
     typical = np.sum((relative >= low) & (relative < high)) / (high - low)
     return float(near.mean()), np.array([at_border, typical])
+
+
+def majority(labels_runs: Array, k: int) -> Array:
+    """The labels that most runs (n, runs) with k clusters give, the largest cluster first.
+
+    The clusters of every run are matched with those of the run that is most like the others.
+    """
+    n_runs, size = labels_runs.shape[1], k + 1
+    runs = np.where(labels_runs < 0, k, labels_runs).astype(np.intp)  # the last is no cluster
+    shared = np.empty((n_runs, n_runs, size, size))
+    for r in range(n_runs):
+        for s in range(n_runs):
+            counts = np.bincount(runs[:, r] * size + runs[:, s], minlength=size * size)
+            shared[r, s] = counts.reshape(size, size)
+    typical = int(np.einsum("rsab,rsab->r", shared, shared).argmax())
+    votes, everyone = np.zeros((len(runs), size), np.float32), np.arange(len(runs))
+    for s in range(n_runs):
+        own, theirs = linear_sum_assignment(shared[typical, s, :k, :k], maximize=True)
+        place = np.full(size, k)
+        place[theirs] = own
+        votes[everyone, place[runs[:, s]]] += 1
+    votes[everyone, runs[:, typical]] += 0.5  # ties go to the typical run
+    winner = votes.argmax(axis=1)
+    order = np.argsort(-np.bincount(winner, minlength=size)[:k], kind="stable")
+    return np.append(np.argsort(order), -1)[winner].astype(np.intp)

@@ -1,4 +1,4 @@
-// Curves as SVG, and the consensus map.
+// Curves as SVG.
 
 function ticks(low, high, log) {
   if (low === high) return [low];
@@ -62,43 +62,4 @@ function choice({ best, reason, heads, rows, curves }) {
     make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))),
     make("tbody", {}, ...rows.map(line)));
   $("choice-charts").append(...curves.map((c) => chart({ ...c, best, under: data.words.clusters })).filter(Boolean));
-}
-
-function consensus(c) {
-  $("consensus-title").after(saver($("shares"), "consensus"));
-  $("consensus-note").textContent =
-    `Share of ${c.runs} runs that put two ${data.words.samples} into the same ${data.words.cluster}, for ${whole(c.side)} ${data.words.samples} in the order of ` +
-    `average linkage. Clear squares on the diagonal are ${data.words.clusters} that every run finds; the strips show the ${data.words.clusters}.`;
-  figures($("consensus-figures"), [
-    ["cophenetic correlation", c.cophenetic_se === null ? brief(c.cophenetic) : `${brief(c.cophenetic)} ± ${brief(c.cophenetic_se)}`],
-    ["dispersion", brief(c.dispersion)], ["ambiguous pairs", brief(c.ambiguous)]]);
-  $("stability").append(make("ul", {}, ...bars(c.stability.map((value, k) => {
-    const label = make("span", {}, swatch(k), " ", name(clusterTitle(k)));
-    return [label, value, tint(k)];
-  }))));
-  const shares = Uint8Array.from(atob(c.shares), (byte) => byte.charCodeAt(0));
-  $("shares").setAttribute("aria-label",
-    `Consensus map; cophenetic correlation ${brief(c.cophenetic)}, ambiguous pairs ${brief(c.ambiguous)}`);
-  const rgb = (value) => colour(value).match(/[\d.]+/g).slice(0, 3).map(Number);
-  listeners.push(() => {
-    const strip = Math.max(2, Math.round(c.side / 40));
-    const side = c.side + strip + 1;
-    const [from, to, fills] = [rgb("var(--sheet)"), rgb("var(--accent)"), c.stability.map((_, k) => rgb(tint(k)))];
-    const image = new ImageData(side, side);
-    for (let i = 0; i < side; i += 1) {
-      for (let j = 0; j < side; j += 1) {
-        const [row, column] = [i - strip - 1, j - strip - 1];
-        let mix = null;
-        if (row >= 0 && column >= 0) {
-          const w = shares[row * c.side + column] / 255;
-          mix = from.map((v, q) => v + w * (to[q] - v));
-        } else if (Math.max(row, column) >= 0 && Math.min(row, column) < -1) {
-          mix = fills[c.cluster[Math.max(row, column)]] ?? from;
-        }
-        if (mix) image.data.set([...mix, 255], 4 * (i * side + j));
-      }
-    }
-    $("shares").width = $("shares").height = side;
-    $("shares").getContext("2d").putImageData(image, 0, 0);
-  });
 }

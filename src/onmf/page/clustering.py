@@ -9,12 +9,12 @@ from sklearn.utils import check_array
 from onmf.explain import ClusterRow, Explanation, Markers
 from onmf.explain.explanation import clusters_or_none
 from onmf.explain.reading import distances
-from onmf.io.terms import SAMPLES, Terms
 from onmf.losses.missing import fill_missing
 from onmf.page.names import check_count, display_names, first_words
 from onmf.result import FittedModel, cluster_ids, known_feature_names, known_names
 from onmf.rows import open_rows
 from onmf.rows.sweep import Array
+from onmf.rows.terms import SAMPLES, Terms
 
 
 class ClusteringFacts(NamedTuple):

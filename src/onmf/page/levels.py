@@ -5,9 +5,9 @@ from html import escape
 from typing import Any
 
 from onmf.explain.tree import nested_list
-from onmf.io.terms import Terms
 from onmf.page.document import page_section
 from onmf.page.names import MAX_NAME, cluster_title, display_name
+from onmf.rows.terms import Terms
 
 NOTE = (
     "A line with a mark opens; a number of samples leads to them. Similar clusters are put "

@@ -2,7 +2,7 @@
 
 const PAGE = 20; // rows that are drawn
 const WAIT = 120; // milliseconds after the last key before a search
-const browse = { cluster: "", first: "", last: "", page: 0, found: [] };
+const browse = { cluster: "", first: "", last: "", query: null, page: 0, found: [] };
 let samples = null; // the columns, once they are unpacked
 let unpacking = null;
 
@@ -122,9 +122,12 @@ function showPage() {
   $("forth").disabled = page >= pages - 1;
 }
 
+// Nothing is drawn again for what is shown already: the texts that were opened stay open.
 function refresh() {
   withSamples(() => {
-    browse.page = 0;
+    const query = [$("search").value, browse.cluster, browse.first, browse.last, $("list-sort").value].join("\n");
+    if (query === browse.query && browse.page === 0) return;
+    Object.assign(browse, { query, page: 0 });
     find();
     showPage();
     const own = clustersWith(wanted());

@@ -4,12 +4,11 @@ function lead() {
   $("title").textContent = data.title;
   $("sentence").textContent = data.sentence;
   $("fit").textContent = data.fit;
-  $("bound").textContent = data.bound;
   figures($("fit-figures"), Object.entries(data.fit_figures));
   $("answer").hidden = data.choice === null;
   if (data.choice) $("answer").prepend(data.choice.answer);
   figures($("figures"), Object.entries(data.figures));
-  for (const id of ["dots", "heat", "truth", "choice", "consensus"]) $(id).hidden = data[id] === null;
+  for (const id of ["dots", "heat", "truth", "choice"]) $(id).hidden = data[id] === null;
   $("convergence").hidden = !data.convergence.length;
   for (const section of document.querySelectorAll("main > section[id]:not([hidden])")) {
     const title = section.dataset.short ?? section.querySelector("h2").textContent;
@@ -71,8 +70,6 @@ if (data.dots) dots(data.dots);
 if (data.heat) heat(data.heat);
 if (data.truth) truth(data.truth);
 if (data.choice) choice(data.choice);
-if (data.consensus) consensus(data.consensus);
 $("curves").append(...data.convergence.map((c) => chart({ ...c, under: "stage" })).filter(Boolean));
 record(data.run);
-$("methods").textContent = data.methods;
 theme();

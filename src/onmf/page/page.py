@@ -5,30 +5,25 @@ whatever they contain, they are text.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from string import Template
 from typing import Any
 
 from onmf.explain import Explanation
-from onmf.io.terms import SAMPLES, Terms
-from onmf.io.versions import package_versions
 from onmf.page.clustering import read_clustering
 from onmf.page.document import asset, document
 from onmf.page.embedding import embed
-from onmf.page.flow import Flow, flow_section
 from onmf.page.images import thumbnails
 from onmf.page.levels import levels_section
 from onmf.page.markers import cluster_panels, dots_panel
-from onmf.page.methods import methods_paragraph
 from onmf.page.names import display_values
 from onmf.page.palette import SHAPES, style
 from onmf.page.panels import class_agreement, convergence_panel, heat_panel, map_panel
 from onmf.page.periods import Period, periods_section
-from onmf.page.runs import choice_panel, consensus_panel
+from onmf.page.runs import choice_panel
 from onmf.page.samples import SampleTimes, listed_rows, sample_columns
 from onmf.page.summary_text import (
-    bound_sentence,
     fit_figures,
     fit_sentence,
     key_figures,
@@ -36,14 +31,16 @@ from onmf.page.summary_text import (
     page_title,
     topic_figures,
 )
+from onmf.page.versions import package_versions
 from onmf.result import FittedModel
+from onmf.rows.terms import SAMPLES, Terms
 
 # Joined to one module, in this order.
 SCRIPTS = ("base.js", "save.js", "map.js", "clusters.js", "list.js", "grids.js", "charts.js",
            "page.js")  # fmt: skip
 # Parts of the record that the page shows elsewhere.
 SHOWN_ELSEWHERE = {
-    *("choice", "lineage", "reason", "table", "scales", "cluster_stability"),
+    *("choice", "lineage", "reason", "table", "scales"),
     *("clusters", "cluster_names"),
 }
 NAVIGATION = '<nav aria-label="Sections"></nav>\n  <button type="button" id="theme">Dark</button>'
@@ -59,8 +56,6 @@ def html(
     explanation: Explanation | None = None,
     run: dict[str, Any] | None = None,
     choice: Any = None,
-    consensus: Any = None,
-    flow: Flow | None = None,
     periods: Sequence[Period] = (),
     times: SampleTimes | None = None,
     texts: Sequence[str] | None = None,
@@ -85,10 +80,6 @@ def html(
         The record of the run, as in run.json; by default the model's parameters and the versions.
     choice : KChoice, optional
         Adds the curves over the number of clusters.
-    consensus : Consensus, optional
-        Adds the consensus map; by default that of `choice`, if it has one.
-    flow : Flow, optional
-        Adds what became of the clusters of the previous run.
     periods : sequence of Period, optional
         Adds sizes and words of the clusters over time.
     times : SampleTimes, optional
@@ -99,7 +90,7 @@ def html(
         Height and width, and 3 for colours, of samples that are images: the list of samples has
         thumbnails.
     terms : Terms, optional
-        What the page calls samples, features and clusters: ``onmf.io.terms`` has those of texts and
+        What the page calls samples, features and clusters: ``onmf.rows`` has those of texts and
         of cells.
 
     Returns
@@ -121,7 +112,6 @@ def html(
     if run is None:
         set_by_user = {n: v for n, v in model.get_params(deep=False).items() if n != "callback"}
         run = {"parameters": set_by_user, "versions": package_versions()}
-    consensus = getattr(choice, "consensus", None) if consensus is None else consensus
     record = without_shown(run)
     columns = sample_columns(clustering, times)
     facts = {
@@ -130,7 +120,6 @@ def html(
         "sentence": opening_sentence(model, clustering),
         "figures": key_figures(clustering) | topic_figures(run),
         "fit": fit_sentence(model, clustering),
-        "bound": bound_sentence(run, model),
         "fit_figures": fit_figures(model),
         "outside": int((labels < 0).sum()),
         "orders": [
@@ -147,10 +136,8 @@ def html(
         "map": map_panel(embed(clustering.X, labels), clustering),
         "truth": None if classes is None else class_agreement(classes, labels, k),
         "convergence": convergence_panel(getattr(model, "history_", ())),
-        "consensus": None if consensus is None else consensus_panel(consensus, labels, k),
         "choice": None if choice is None else choice_panel(choice, terms),
         "run": display_values(record),
-        "methods": methods_paragraph(model, clustering, run),
     }
     packed = {"samples": compact_json(columns).encode()}
     if images is not None:
@@ -161,7 +148,7 @@ def html(
     words = {own: escape(noun) for own, noun in terms.words().items()}
     tree = getattr(model, "tree_", None)
     levels = "" if tree is None else levels_section(tree.nodes, names, terms)
-    more = sections(names, flow, periods, terms)
+    more = periods_section(periods, names, terms) if periods else ""
     return document(
         facts["title"],
         Template(asset("clustering.html")).substitute(words, levels=levels, more=more),
@@ -171,15 +158,6 @@ def html(
         packed=packed,
         script="\n".join(map(asset, SCRIPTS)),
     )
-
-
-def sections(
-    names: Mapping[int, str], flow: Flow | None, periods: Sequence[Period], terms: Terms
-) -> str:
-    """The sections that need no script, as HTML; a further one is added here (`page_section`)."""
-    known = None if flow is None else flow._replace(names={**flow.names, **names})
-    moved = "" if known is None else flow_section(known, terms)
-    return (periods_section(periods, names, terms) if periods else "") + moved
 
 
 def without_shown(record: dict[str, Any]) -> dict[str, Any]:

@@ -3,8 +3,7 @@
     a = mean direction of the samples of a cluster in a period,    b = its centroid, of length 1
     words by (a_j - b_j) / sqrt(a_j + b_j), the largest first
 
-A period is a batch of a stream, or the samples of about one time. All of it is HTML and SVG without
-a script.
+A period has the samples of about one time. All of it is HTML and SVG without a script.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,33 +12,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onmf.io.terms import SAMPLES, Terms
-from onmf.page.document import asset, document, drawing, lead, page_section, table
+from onmf.page.document import drawing, page_section, table
 from onmf.page.names import MAX_NAME, cluster_title, display_name, percent
 from onmf.page.palette import css_colour
 from onmf.page.panels import unit_rays
 from onmf.rows.sweep import Array, divisor
+from onmf.rows.terms import SAMPLES, Terms
 
-WORDS_PER_PERIOD, WORDS_PER_CELL = 5, 4  # of a cluster: kept, and shown in the table
+WORDS_PER_PERIOD, WORDS_PER_CELL = 5, 4  # of a cluster: found, and shown in the table
 MAX_LANES, MAX_PERIOD_COLUMNS = 60, 8  # clusters in the figure, columns of the table
 LANE_WIDTH, LANE_HEIGHT = 600, 30  # of the bars of a cluster, in units of the figure
 LANE_NAME = 40  # characters of the name of a cluster
 AXIS_LABELS = 5  # periods named below the bars
-LIST = "#list"  # the list of samples, on a page that has one
 
 
 class Period(NamedTuple):
-    """Samples and words of each cluster, by id, and the clusters that were born or removed.
-
-    link : where the samples of the period are listed.
-    """
+    """Samples and words of each cluster, by id."""
 
     name: str
     sizes: Mapping[int, int]
     words: Mapping[int, Sequence[str]]
-    born: Sequence[int] = ()
-    vanished: Sequence[int] = ()
-    link: str = LIST
 
 
 def period_words(
@@ -67,11 +59,9 @@ def periods_section(
             total[i] = total.get(i, 0) + n
     shown = sorted(sorted(total, key=lambda i: (-total[i], i))[:MAX_LANES])
     more = f" Only the {MAX_LANES} largest of {len(total)} clusters are shown."
-    marks = any(period.born or period.vanished for period in periods)
     said = terms.say(
         f"Share of the samples that are in each cluster, in {len(periods)} periods. The number at "
         "the right is the largest share. A bar leads to its samples."
-        f"{' A ring marks a new cluster, a cross a removed one.' if marks else ''}"
         f"{more if len(total) > MAX_LANES else ''}"
     )
     about = terms.say(
@@ -121,27 +111,16 @@ def _bars(
             told = f"{period.name}: {terms.counted(size, 'sample')}"
             words = _text(f"{told}; {', '.join(period.words.get(i, ()))}")
             parts.append(
-                f"{_link(period.link, i, t, t)}"
+                f"{_link(i, t, t)}"
                 f'<rect x="{x:.1f}" y="{floor - height:.1f}" width="{max(step - 1, 0.8):.1f}" '
                 f'height="{height:.1f}" fill="{css_colour(i)}"><title>{words}</title></rect></a>'
             )
-        parts += _marks(period, i, x + step / 2, floor)
     return parts
 
 
-def _link(place: str, i: int, first: int, last: int) -> str:
-    """To the samples of a cluster in some periods; a page with a list shows only these."""
-    return f'<a href="{escape(place)}" data-cluster="{i}" data-first="{first}" data-last="{last}">'
-
-
-def _marks(period: Period, i: int, x: float, floor: float) -> list[str]:
-    """Where a cluster was born or removed."""
-    marks, look = [], 'fill="none" stroke="currentColor"'
-    if i in period.born:
-        marks.append(f'<circle cx="{x:.1f}" cy="{floor}" r="4" {look}/>')
-    if i in period.vanished:
-        marks.append(f'<path d="M{x - 4:.1f} {floor - 4}l8 8m0 -8l-8 8" {look}/>')
-    return marks
+def _link(i: int, first: int, last: int) -> str:
+    """To the list of samples, which then shows only those of a cluster in some periods."""
+    return f'<a href="#list" data-cluster="{i}" data-first="{first}" data-last="{last}">'
 
 
 def _words(
@@ -160,24 +139,11 @@ def _words(
             often = sorted(dict.fromkeys(ranked), key=lambda word: -ranked.count(word))
             size = sum(periods[t].sizes.get(i, 0) for t in part)
             words = ", ".join(map(_text, often[:WORDS_PER_CELL]))
-            link = _link(periods[part[-1]].link, i, part[0], part[-1])
+            link = _link(i, part[0], part[-1])
             cells.append(f"{words} {link}<small>{size:,}</small></a>" if size else "")
         rows.append(cells)
     label = terms.say("Features of each period")
     return table(label, [terms.cluster, *heads], rows, kind="words")
-
-
-def stream_page(
-    title: str,
-    periods: Sequence[Period],
-    names: Mapping[int, str],
-    sentence: str,
-    terms: Terms = SAMPLES,
-) -> str:
-    """The page of a stream: one self-contained HTML document, without any script."""
-    shown = display_name(title)
-    main = lead(shown, sentence) + periods_section(periods, names, terms)
-    return document(shown, main, css=asset("comparison.css") + asset("periods.css"))
 
 
 def _text(name: str) -> str:

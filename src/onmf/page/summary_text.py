@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from onmf.bounds.certificate import certificate_of_fit
 from onmf.losses import loss_of
 from onmf.page.clustering import ClusteringFacts
 from onmf.page.names import display_name, percent
@@ -51,17 +50,6 @@ def fit_sentence(model: FittedModel, clustering: ClusteringFacts) -> str:
     if getattr(model, "n_missing_", 0):
         text += " The error ignores missing entries; the map fills them from the centroids."
     return text
-
-
-def bound_sentence(run: dict[str, Any], model: FittedModel) -> str:
-    """By how much another clustering could be better, if the run or the fit knows."""
-    results = run.get("results")
-    known = results.get("proof") if isinstance(results, dict) else None
-    if isinstance(known, dict):
-        text = known.get("sentence")
-    else:
-        text = str(found) if (found := certificate_of_fit(model)) else None
-    return f"{text[:1].upper()}{text[1:]}." if isinstance(text, str) else ""
 
 
 def key_figures(clustering: ClusteringFacts) -> dict[str, str]:

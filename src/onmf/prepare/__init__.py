@@ -1,7 +1,7 @@
 """Preparation of data before clustering.
 
-Steps that are stored with a model (`steps`, `texts`), and scikit-learn transformers for the paper's
-data (`transformers`).
+Steps that are stored with a model (`steps`, `texts`), and scikit-learn transformers for counts
+(`transformers`).
 """
 
 from onmf.prepare.batches import center_batches
@@ -10,9 +10,7 @@ from onmf.prepare.seeds import labels_by_seeds
 from onmf.prepare.steps import Depth, Log, Rescale, Tfidf, Unit, Variable, apply
 from onmf.prepare.texts import Words, word_counts
 from onmf.prepare.transformers import (
-    SpectralReduction,
     log_expression,
-    select_genes,
     tfidf,
     used_features,
 )
@@ -21,7 +19,6 @@ __all__ = [
     "Depth",
     "Log",
     "Rescale",
-    "SpectralReduction",
     "Strip",
     "Tfidf",
     "Unit",
@@ -31,7 +28,6 @@ __all__ = [
     "center_batches",
     "labels_by_seeds",
     "log_expression",
-    "select_genes",
     "tfidf",
     "used_features",
     "word_counts",

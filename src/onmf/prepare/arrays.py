@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.io import Source
-from onmf.io.cells import to_count
-from onmf.io.table import Array
+from onmf.prepare.numerals import to_count
+from onmf.rows.source import Source
+from onmf.rows.table import Array
 
 
 def sample_totals(X: Any) -> Array:

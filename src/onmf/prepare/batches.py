@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.io.table import Array
+from onmf.rows.table import Array
 
 PURE = 0.9  # share of a cluster in one batch, from which on it is that batch
 FEWEST_SAMPLES = 5  # of such a cluster; fewer lie in one batch by chance

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.io.names import are_genes
 from onmf.prepare.arrays import known_totals, parts_of
+from onmf.prepare.genes import are_genes
 from onmf.prepare.steps import Depth, Log, Variable
 
 COUNT_TOTAL = 1e4

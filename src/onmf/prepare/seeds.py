@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.io import Source
-from onmf.io.table import Array, listing
 from onmf.prepare.arrays import parts_of
+from onmf.rows.source import Source
+from onmf.rows.table import Array, listing
 
 ENOUGH = 2  # seeds that a sample must have: one word alone occurs in texts of every kind
 

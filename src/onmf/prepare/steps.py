@@ -16,8 +16,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
-from onmf.io import Source
-from onmf.io.table import Array
 from onmf.prepare.arrays import (
     check_positive,
     complete,
@@ -35,6 +33,8 @@ from onmf.prepare.base import Step, StepOption
 from onmf.prepare.cleaning import Strip
 from onmf.prepare.texts import Words
 from onmf.prepare.variable import Variable
+from onmf.rows.source import Source
+from onmf.rows.table import Array
 
 __all__ = [
     "STEPS",

@@ -16,9 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
 
-from onmf.io.cells import to_count, to_number
 from onmf.prepare.base import Step, StepOption
 from onmf.prepare.cleaning import CLEANERS, Strip
+from onmf.prepare.numerals import to_count, to_number
 from onmf.prepare.stop_words import LANGUAGES, stop_words_of
 
 # Two or more letters or digits, at least one letter; an underscore is no part of a word.

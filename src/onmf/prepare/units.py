@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onmf.io.table import Array
 from onmf.prepare.arrays import feature_squares, parts_of
 from onmf.prepare.expression import are_counts_of_events
 from onmf.prepare.steps import Rescale
+from onmf.rows.table import Array
 
 # 0.9 to 0.99, and 3 to 5 features, gain the same on 28 tables; with 1 feature a third is lost.
 DOMINANT_SHARE = 0.95

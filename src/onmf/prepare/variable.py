@@ -6,9 +6,9 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.io.table import Array
 from onmf.prepare.arrays import feature_count, feature_variances, times
 from onmf.prepare.base import Step, StepOption
+from onmf.rows.table import Array
 
 
 @dataclass(frozen=True)

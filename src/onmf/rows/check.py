@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.io.table import MOST_LISTED, listing
 from onmf.rows.memory import measure
 from onmf.rows.summary import BottomKSampler, Summary
 from onmf.rows.sweep import Array, Block
+from onmf.rows.table import MOST_LISTED, listing
 
 Matrix = Any  # an array or a csr_array
 

@@ -19,11 +19,11 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.io import Source, open_source
-from onmf.io.annotated import open_matrix
-from onmf.io.npy import open_mapped
 from onmf.rows.check import Check, CheckBlock
+from onmf.rows.formats import open_arrays
 from onmf.rows.memory import InMemory, block_of
+from onmf.rows.npy import open_mapped
+from onmf.rows.source import Source
 from onmf.rows.sweep import Array, Block, Move
 
 T = TypeVar("T")
@@ -38,8 +38,8 @@ def open_rows(X: Any, few: bool = False) -> Source | None:
 
     Parameters
     ----------
-    X : str, Path, memory map, CSR matrix of memory maps, data set of HDF5 or Zarr, or Source
-        A path has one of the endings of `onmf.io.FORMATS`.
+    X : str, Path, memory map, CSR matrix of memory maps, data set of HDF5, or Source
+        A path ends in .npy, .npz, .parquet or .h5ad.
     few : bool
         Whether they will be read only a few times, so that unpacking them first does not pay.
 
@@ -62,12 +62,14 @@ def open_rows(X: Any, few: bool = False) -> Source | None:
     if isinstance(X, Source):
         return X
     if isinstance(X, str | Path):
-        source = open_source(X)
+        source = open_arrays(X)
         return source.in_order() if few else source.unpacked()
     if isinstance(X, np.memmap) or sp.issparse(X):
         return open_mapped(X, MAX_MAP_AS_ARRAY_BYTES)
     X = getattr(X, "group", X)  # anndata's view of a sparse matrix on disk
-    if type(X).__module__.split(".")[0] in ("h5py", "zarr"):
+    if type(X).__module__.split(".")[0] == "h5py":
+        from onmf.rows.h5ad import open_matrix  # needs h5py, which is there
+
         return open_matrix(X, f"the data set {getattr(X, 'name', '')}")
     return None
 

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.io import Table
 from onmf.rows.check import Check, CheckAndSample, CheckAndSampleOnce, CheckBlock
 from onmf.rows.disk import OnDisk, open_rows
 from onmf.rows.memory import InMemory, Size
 from onmf.rows.scale import Scale, no_rescaling
 from onmf.rows.summary import BottomKSampler, Summary
 from onmf.rows.sweep import Array, Data, Move
+from onmf.rows.table import Table
 from onmf.rows.threads import single_threaded_blas
 from onmf.rows.validation import Features, as_numpy, as_samples, as_weights, is_dask
 
@@ -69,7 +69,7 @@ def place(X: Any, sample_weight: Any, request: PlacementRequest) -> Placement:
 
     Parameters
     ----------
-    X : array, sparse matrix, DataFrame, Table, path, memory map, data set of HDF5 or Zarr, Dask
+    X : array, sparse matrix, DataFrame, Table, path, memory map, data set of HDF5, Dask
     sample_weight : array of shape (n_samples,), optional
     request : PlacementRequest
     """
@@ -120,19 +120,6 @@ def _with_summary(rows: Placement, request: PlacementRequest, look: Any) -> Plac
             "multiply X by a number."
         )
     return rows._replace(summary=look.summary)
-
-
-def place_in_memory(X: Any, sample_weight: Any, request: PlacementRequest) -> Placement:
-    """As `place`, for those who need X as one array; a memory map is taken as such."""
-    request = _with_table_names(X, request)
-    rows, names = _with_names(as_numpy(X))
-    array = isinstance(rows, np.ndarray) or sp.issparse(rows)
-    if not array and (is_dask(rows) or open_rows(rows) is not None):
-        raise ValueError(
-            f"{request.check.name} needs X in memory: load it first, or use ONMF, which reads it "
-            "where it is."
-        )
-    return _in_memory(rows, names, sample_weight, request)
 
 
 def _with_table_names(X: Any, request: PlacementRequest) -> PlacementRequest:

@@ -14,10 +14,10 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from onmf.io.table import listing
 from onmf.rows.check import Check, Matrix, Span
 from onmf.rows.scale import HARMLESS_BITS, Scale, check_squares, no_rescaling
 from onmf.rows.sweep import Array
+from onmf.rows.table import listing
 
 MAX_WEIGHT_BITS = 100  # between weights: single precision holds 126
 

@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.io import Source, Table
-from onmf.io.table import listing, numbered
-from onmf.prepare.steps import apply
+from onmf.prepare import apply
+from onmf.rows import Source, Table, listing, numbered
 
 
 def is_transposed(table: Table, model: Any) -> bool:

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from onmf.io import Source, Table
-from onmf.io.annotation import read_labels
-from onmf.io.columns import class_file
-from onmf.prepare.batches import center_batches
+from onmf.prepare import center_batches
+from onmf.rows import Source, Table, class_file
+from onmf_app.read.annotation import read_labels
 
 if TYPE_CHECKING:
     from onmf_app.runs.inputs import Input

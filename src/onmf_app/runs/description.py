@@ -1,12 +1,12 @@
 """Words that describe the clusters of a matrix of embeddings: --describe."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from onmf.io import Table, read_documents
-from onmf.io.remote import as_file
-from onmf.io.table import listing
 from onmf.prepare import Tfidf, Words
+from onmf.rows import Table, listing
+from onmf_app.read.documents import read_documents
 from onmf_app.runs.inputs import Input
 
 
@@ -22,7 +22,7 @@ def describe(source: Input, samples: Sequence[str]) -> Description | None:
     """The words of the texts of these samples, which are matched by name, or else by order."""
     if source.describe is None:
         return None
-    path = as_file(source.describe)
+    path = Path(source.describe)
     found = read_documents(path, column=source.text_column, id_column=source.id_column)
     texts = _in_order(found, samples, path.name)
     own = {option.parameter for option in Words.options}

@@ -2,16 +2,14 @@
 
 import time
 import warnings
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from onmf import ONMF, build_tree, certify, choose_k, class_means
-from onmf.estimators.solvers import with_solver
+from onmf import ONMF, Fast, build_tree, choose_k, class_means
 from onmf.exceptions import UnassignedSampleWarning
-from onmf.io import Source, Table, checksum
-from onmf.io.terms import Terms
-from onmf.io.versions import package_versions
-from onmf.prepare.seeds import labels_by_seeds
+from onmf.page import package_versions
+from onmf.prepare import labels_by_seeds
+from onmf.rows import Source, Table, Terms
 from onmf_app.console import note, notes, show_sweeps, waiting, within_memory
 from onmf_app.runs.batches import batches_of
 from onmf_app.runs.description import describe
@@ -20,7 +18,7 @@ from onmf_app.runs.hints import after_fit, batch_notes
 from onmf_app.runs.inputs import Input, cleaned, one_of_each, sample_in_memory
 from onmf_app.runs.reading import note_before_fit, reading
 from onmf_app.runs.records import TREE, Origin, PreviousRun
-from onmf_app.runs.results import FinishedFit, can_certify, choice_with_copies, with_copies
+from onmf_app.runs.results import FinishedFit, choice_with_copies, with_copies
 
 
 def fit_input(
@@ -31,26 +29,29 @@ def fit_input(
     tree: bool = False,
 ) -> FinishedFit:
     """Read, prepare, cluster and explain an input, with notes on what looks wrong."""
-    name = source.path.name
-    seeds, few = settings.get("seeds") or {}, settings.get("passes") is not None
-    settings = with_solver({n: v for n, v in settings.items() if n != "seeds"})
+    name, seeds, few = source.path.name, settings.get("seeds"), settings.get("passes") is not None
+    settings = solver_settings({n: v for n, v in settings.items() if n != "seeds"})
     with reading(source) as progress:
         raw = source.read(progress, few)
-        origin = Origin(checksum(source.path, source.follow_links), package_versions())
+        origin = Origin(source.digest(), package_versions())
     check_in_memory(raw, name, tree)
     if previous is None:
-        bounds = settings.get("center_bounds", "auto")
-        source, raw, loss = note_before_fit(source, raw, settings.get("loss"), bounds)
+        source, raw, loss = note_before_fit(source, raw, settings.get("loss"))
         settings = settings | {"loss": loss}
     distinct, copies = one_of_each(raw, source.duplicates)
     table, steps = source.learn(distinct)
     choice = None
     if k is not None and not isinstance(k, int):
         choice = choose_count(ONMF(**settings), table, k, source.terms)
-        k = max(int(choice.best_k), len(seeds))
-    known = class_means(labels_by_seeds(table.X, table.features, seeds)) if seeds else "random"
-    init = known if previous is None else previous.model
+        k = max(int(choice.best_k), len(seeds or ()))
+    init: Any = "random" if previous is None else previous.model
+    names: list[str] = []
+    if seeds:
+        names, init = start_of_seeds(table, seeds)
     model, seconds = fit_model(ONMF(k, init=init, **settings), table, source)
+    model.rename(dict(enumerate(names)))
+    if seeds:
+        model.set_params(init="random")  # the record has the seeds; a file has no function
     if copies is not None:
         table = with_copies(model, table, raw, copies)
         choice = choice_with_copies(choice, copies)
@@ -63,14 +64,26 @@ def fit_input(
         model.preprocessing_ = steps
     shown = cleaned(raw, steps)
     findings = Findings.of(model, shown, table, describe(source, table.samples))
-    if findings.curve is not None:
-        model.certainty_curve_ = findings.curve
-    if findings.proof is None and can_certify(model, table):
-        with waiting("Bounding the error of all clusterings"):
-            findings = findings._replace(proof=certify(model, table).record())
     if tree:
         grow_tree(model, table, source.terms)
     return FinishedFit(model, source, origin, shown, table, findings, seconds, choice, previous)
+
+
+def solver_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of `ONMF`, with `passes` where they belong."""
+    passes = settings.get("passes")
+    others = {name: value for name, value in settings.items() if name != "passes"}
+    if passes is None:
+        return others
+    return others | {"solver": Fast(passes=passes)}
+
+
+def start_of_seeds(table: Table, seeds: Mapping[str, Sequence[str]]) -> tuple[list[str], Any]:
+    """Names of the clusters that seed words describe, and the start: means of their samples."""
+    known = labels_by_seeds(table.X, table.features, seeds)
+    names = [name for name in seeds if name in known]
+    place = {name: number for number, name in enumerate(names)}
+    return names, class_means([place.get(name, -1) for name in known])
 
 
 def check_in_memory(raw: Table, name: str, tree: bool) -> None:
@@ -108,8 +121,6 @@ def choose_count(model: ONMF, table: Table, among: range | str, terms: Terms) ->
         label = f"Choosing among {possible[0]} to {possible[-1]} clusters"
     with notes("choosing K", terms), waiting(terms.say(label)) as progress:
         choice: Any = choose_k(model, some.X, possible, n_jobs=model.n_jobs, progress=progress)
-    if some is table:
-        return choice
-    said = f"K was chosen by {n} of the {len(table.samples)} samples."
-    note("choosing K", [said], terms)
-    return replace(choice, runs=None)  # they cover only some samples
+    if some is not table:
+        note("choosing K", [f"K was chosen by {n} of the {len(table.samples)} samples."], terms)
+    return choice

@@ -10,16 +10,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.io import Source, Table
-from onmf.io.formats import can_drop
-from onmf.io.names import MOST_NAMES_READ, dates, rows_are_genes, share_of_genes
-from onmf.io.source import ENTRIES_PER_PART
-from onmf.io.table import MOST_LISTED, listing
 from onmf.prepare import Depth, Log, Rescale, Tfidf
 from onmf.prepare.arrays import feature_squares, sample_totals
 from onmf.prepare.batches import batch_sentence
+from onmf.prepare.genes import MOST_NAMES_READ, dates, rows_are_genes, share_of_genes
 from onmf.prepare.units import dominant_features
-from onmf.rows.sweep import Array, count_missing, zero_missing
+from onmf.rows import (
+    ENTRIES_PER_PART,
+    MOST_LISTED,
+    Array,
+    Source,
+    Table,
+    count_missing,
+    listing,
+    zero_missing,
+)
+from onmf_app.read.formats import can_drop
 from onmf_app.runs.inputs import Input
 from onmf_app.runs.text_hints import about_texts, uncounted_texts
 from onmf_app.runs.unused import ID_NAME, SUM_TOL

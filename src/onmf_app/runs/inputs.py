@@ -5,25 +5,39 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
+import scipy.sparse as sp
 
-from onmf.io import Source, Table, complete_table, open_source, read_documents
-from onmf.io.columns import class_file
-from onmf.io.duplicates import Duplicates
-from onmf.io.flat import TemporaryFolder
-from onmf.io.formats import can_drop, stays_on_disk, terms_of_file
-from onmf.io.remote import AnyFile, RemoteFile, as_file, is_remote
-from onmf.io.table import Progress, check_text, no_progress
-from onmf.io.terms import DOCUMENTS, EMBEDDED, PICTURES, Terms
-from onmf.prepare.cleaning import Strip
+from onmf.files import checksum
+from onmf.prepare import Strip, Variable, apply
 from onmf.prepare.expression import default_steps
-from onmf.prepare.steps import STEPS, Step, Variable, apply, apply_step
+from onmf.prepare.steps import STEPS, Step, apply_step
 from onmf.prepare.units import default_scaling
-from onmf.rows.check import Check
-from onmf.rows.sweep import Array
+from onmf.rows import (
+    DOCUMENTS,
+    EMBEDDED,
+    PICTURES,
+    Array,
+    Check,
+    Progress,
+    Source,
+    Table,
+    TemporaryFolder,
+    Terms,
+    check_text,
+    check_unique,
+    class_file,
+    listing,
+    no_progress,
+    stays_on_disk,
+)
+from onmf_app.read.documents import read_documents
+from onmf_app.read.duplicates import Duplicates
+from onmf_app.read.formats import can_drop, complete_table, open_source, terms_of_file
 from onmf_app.runs.batches import corrected
 
 STANDARD_INPUT = Path("-")
@@ -45,14 +59,15 @@ SAMPLES_TO_CHOOSE_K = 20_000  # at most, if the rows stay on disk
 class Input:
     """An input and everything that is needed to read and prepare it again.
 
-    path : file or folder, local or remote.
+    path : file or folder.
+    more : further inputs, whose samples follow those of `path`.
     text : whether it holds documents.
     transpose : whether its rows are features; None finds it.
     labels : column or file of true classes.
     layer : of annotated data.
-    decimal, thousands, skip_rows, encoding, sheet, drop : see `onmf.io.read_table`.
-    duplicates : for features of the same name, see `onmf.io.read_table`; for texts, "first" if
-        only the first of equal texts takes part in the fit.
+    decimal, thousands, skip_rows, encoding, sheet, drop : see `read_table`.
+    duplicates : for features of the same name, see `read_table`; for texts, "first" if only the
+        first of equal texts takes part in the fit.
     text_column, id_column : of a table of documents.
     follow_links : whether a folder of documents may have links to files outside it.
     time : column or file with the time of each sample.
@@ -65,7 +80,8 @@ class Input:
     settings : parameters of the steps, by name.
     """
 
-    path: AnyFile
+    path: Path
+    more: tuple[Path, ...] = ()
     text: bool = False
     transpose: bool | None = None
     labels: str | None = None
@@ -90,7 +106,7 @@ class Input:
     settings: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def for_model(cls, model: Any, path: AnyFile, **options: Any) -> Self:
+    def for_model(cls, model: Any, path: Path, **options: Any) -> Self:
         """New samples for a model: documents, if it counts words."""
         text = any(step.of_texts for step in getattr(model, "preprocessing_", ()))
         return cls(path, text=text, **options).received()
@@ -120,16 +136,39 @@ class Input:
             shutil.copyfileobj(stream, file)
         return replace(self, path=place)
 
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All inputs, in the order of their samples."""
+        return (self.path, *self.more)
+
+    def digest(self) -> str:
+        """SHA-256 of the input; of several, of their checksums."""
+        sums = [checksum(path, self.follow_links) for path in self.paths]
+        return sha256("\n".join(sums).encode()).hexdigest() if self.more else sums[0]
+
     def read(self, progress: Progress = no_progress, few: bool = False) -> Table:
         """The input before any step; rows that would fill the memory stay on disk.
 
         few : whether the rows are read a few times only, so that many of them stay there, too.
         """
-        table = self._read(progress, few and not self.center_batches)
+        few = few and not self.center_batches
+        table = self._read(progress, few)
+        if self.more:
+            new = [replace(self, path=path)._read_new(progress) for path in self.more]
+            table = joined([table, *new], self.more[-1].name)
         check_text(table.samples, "sample", self.path.name)
         check_text(table.features, "feature", self.path.name)
         check_text(table.labels or [], "class", self.path.name)
         return table
+
+    def _read_new(self, progress: Progress) -> Table:
+        """An added input, which need not say the true classes."""
+        try:
+            return self._read(progress, few=False)
+        except ValueError:
+            if self.labels is None:
+                raise
+        return replace(self, labels=None)._read(progress, few=False)
 
     def _read(self, progress: Progress, few: bool) -> Table:
         if self.text:
@@ -187,8 +226,9 @@ class Input:
     def record(self, folder: Path) -> dict[str, Any]:
         """As JSON, with paths relative to the folder of the result, so both can be moved."""
         facts = asdict(self) | {"path": relative_path(folder, self.path)}
+        facts["more"] = [relative_path(folder, path) for path in self.more]
         if self.describe is not None:
-            facts["describe"] = relative_path(folder, as_file(self.describe))
+            facts["describe"] = relative_path(folder, Path(self.describe))
         for name in OF_SAMPLES:
             if facts[name] is not None and (found := class_file(facts[name])) is not None:
                 facts[name] = _spec(relative_path(folder, found[0]), found[1])
@@ -196,17 +236,19 @@ class Input:
 
     @classmethod
     def from_record(cls, facts: dict[str, Any], folder: Path) -> Self:
-        """From the record in a folder; older records have fewer keys."""
+        """From the record in a folder."""
         facts = {name: tuple(v) if isinstance(v, list) else v for name, v in facts.items()}
         settings = {name: facts.pop(name) for name in step_parameters() & facts.keys()}
         if unknown := facts.keys() - {own.name for own in fields(cls)}:
             raise ValueError(f"its source has unknown keys: {', '.join(sorted(unknown))}")
-        for own in fields(cls):
-            if own.name in facts.keys() - {"path"} and not is_of_kind(facts[own.name], own.type):
+        known = [own for own in fields(cls) if own.name in facts.keys() - {"path", "more"}]
+        for own in known:
+            if not is_of_kind(facts[own.name], own.type):
                 raise ValueError(f"its {own.name} is {facts[own.name]!r}")
-        path = facts["path"] if is_remote(facts["path"]) else folder / facts["path"]
-        recorded = cls(**facts | {"path": as_file(path), "settings": settings})
-        if recorded.describe is not None and not is_remote(recorded.describe):
+        paths = {"path": folder / facts["path"]}
+        paths["more"] = tuple(folder / str(path) for path in facts.get("more", ()))
+        recorded = cls(**facts | paths, settings=settings)
+        if recorded.describe is not None:
             recorded = replace(recorded, describe=str(folder / recorded.describe))
         for name in OF_SAMPLES:
             found = class_file(folder / (getattr(recorded, name) or "."))
@@ -214,6 +256,33 @@ class Input:
                 changed: dict[str, Any] = {name: _spec(str(found[0]), found[1])}
                 recorded = replace(recorded, **changed)
         return recorded
+
+
+def joined(tables: Sequence[Table], file: str) -> Table:
+    """The samples of several tables, with the features of the first."""
+    first, *others = tables
+    if any(isinstance(table.X, Source) for table in tables):
+        raise ValueError(f"{file} cannot be added: one of the inputs is too large for the memory.")
+    X = [first.X]
+    for table in others:
+        place = {name: j for j, name in enumerate(table.features)}
+        if missing := [name for name in first.features if name not in place]:
+            raise ValueError(f"{file} lacks features of the run: {listing(map(repr, missing))}.")
+        X.append(table.X if isinstance(table.X, list)
+                 else table.X[:, [place[name] for name in first.features]])  # fmt: skip
+    names = [[*table.samples] for table in tables]
+    samples = [name for own in names for name in own]
+    for first_number in (0, 1):
+        if any(own == [*map(str, range(first_number, first_number + len(own)))] for own in names):
+            samples = [*map(str, range(first_number, first_number + len(samples)))]  # they go on
+    check_unique(samples, "samples", file)
+    labels = [table.labels for table in tables]
+    known = None if None in labels else [name for own in labels for name in own or ()]
+    rows: Any = (
+        [text for own in X for text in own] if isinstance(first.X, list)
+        else sp.vstack(X, "csr") if any(map(sp.issparse, X)) else np.vstack(X)
+    )  # fmt: skip
+    return first._replace(X=rows, samples=samples, labels=known)
 
 
 def _spec(file: str, column: str | None) -> str:
@@ -237,10 +306,8 @@ def step_parameters() -> set[str]:
     return {option.parameter for option in options if option.parameter}
 
 
-def relative_path(folder: Path, path: AnyFile) -> str:
-    """A path relative to a folder; an address without its password."""
-    if isinstance(path, RemoteFile):
-        return str(path)
+def relative_path(folder: Path, path: Path) -> str:
+    """A path relative to a folder."""
     try:
         return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
     except ValueError:  # on another drive

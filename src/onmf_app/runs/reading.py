@@ -2,20 +2,18 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 
-from onmf.io import Table
-from onmf.io.table import Progress
 from onmf.losses import LOSSES
 from onmf.prepare import Words
 from onmf.prepare.arrays import parts_of
 from onmf.prepare.expression import DEFAULT_WORDS, are_counts_of_events
 from onmf.prepare.steps import suited_loss
+from onmf.rows import Progress, Table
 from onmf_app.console import note, notes, waiting, within_memory
 from onmf_app.runs.hints import before_fit
-from onmf_app.runs.inputs import Input, one_of_each
+from onmf_app.runs.inputs import Input
 from onmf_app.runs.unused import without_unused
 
 
@@ -27,19 +25,7 @@ def reading(source: Input) -> Iterator[Progress]:
         yield progress
 
 
-def read_and_learn(
-    source: Input, loss: str | None, bounds: Any = "auto"
-) -> tuple[Input, str, Table]:
-    """The input with its default steps, the loss, and the table after the steps; with notes."""
-    with reading(source) as progress:
-        table = source.read(progress)
-    source, table, loss = note_before_fit(source, table, loss, bounds)
-    return source, loss, source.learn(one_of_each(table, source.duplicates)[0])[0]
-
-
-def note_before_fit(
-    source: Input, table: Table, loss: str | None, bounds: Any = "auto"
-) -> tuple[Input, Table, str]:
+def note_before_fit(source: Input, table: Table, loss: str | None) -> tuple[Input, Table, str]:
     """The input with its default steps, its features, and the loss; prints what looks wrong, too.
 
     loss : None takes the one that suits the data.
@@ -58,7 +44,6 @@ def note_before_fit(
         done = ", ".join(DEFAULT_WORDS[name] for name in added).format(len(table.features))
         said += [f"gene expression: {done}; --raw leaves it as it is."]
     with waiting(f"Checking {source.path.name}"):
-        signed = "signed" in LOSSES[loss].supports
-        said += before_fit(source, table, signed)
+        said += before_fit(source, table, "signed" in LOSSES[loss].supports)
     note(source.path.name, said, source.terms)
     return source, table, loss

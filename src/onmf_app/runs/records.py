@@ -2,59 +2,43 @@
 
 import csv
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-import numpy as np
-
-from onmf.estimators.lineage import Lineage
-from onmf.io import checksum, finish_replacement, seal_files, to_json_values
-from onmf.io.cells import unguard_cell
-from onmf.io.columns import class_file
-from onmf.io.output import Content
-from onmf.io.remote import AnyFile
-from onmf.io.terms import Terms
-from onmf.rows.sweep import Array
+from onmf.files import checksum, finish_replacement, to_json_values
+from onmf.rows import Terms, class_file
 from onmf.tree import Tree
 from onmf_app.runs.inputs import Input
 
-LABELS, CLUSTERS, MARKERS, CENTERS, TOP, SCALES, MODEL_FILE, REPORT, RUN = RESULTS = (
+LABELS, CLUSTERS, MARKERS, CENTERS, SCALES, MODEL_FILE, REPORT, RUN = RESULTS = (
     "labels.csv",
     "clusters.csv",
     "markers.csv",
     "centers.csv",
-    "top_features.csv",
     "scales.csv",  # of a run that chose K
     "model.onmf",
     "report.html",
     "run.json",
 )
-LABELS_PARQUET, LABELS_XLSX, TREE = OPTIONAL = (
-    "labels.parquet",  # with --parquet
-    "labels.xlsx",  # with --xlsx
-    "tree.json",  # with --tree
-)
-STREAM_FILE, STREAM_PAGE = "stream.onmf", "stream.html"  # of a run that `onmf update` continues
+OPTIONAL = (TREE := "tree.json",)  # with --tree
 
 READING = ("labels", "layer", "decimal", "thousands", "drop", "duplicates", "transpose",
            "skip_rows", "encoding", "sheet", "text_column", "id_column", "time")  # fmt: skip
-SEARCH_PARAMETERS = ("n_init", "tol", "max_iter", "passes", "rho", "growth")
-KEPT_PARAMETERS = ("penalty", "solver", "center_bounds", "equal_votes", "outliers", "loss")
+KEPT_PARAMETERS = ("outliers", "loss")
 
 # What run.json contains: readers of it rely on these. An object has at least these keys, except
 # those with a question mark, and all parts of a list are alike.
 SHAPE: dict[str, Any] = {
-    "files?": dict,
+    "files": dict,
     "parameters": dict,
     "results": {"seconds": int | float, "clusters?": [{"cluster": int}]},
     "input": {"sha256": str},
     "source": dict,
     "versions?": dict,
     "choice?": {"best_k": int, "reason": str, "table": [{"k": int}]},
-    "lineage?": [{"ids?": [int], "drift?": [object], "moves?": [[int]], "before?": dict}],
+    "lineage?": [{"ids?": [int], "drift?": [object]}],
 }
 
 
@@ -70,11 +54,9 @@ class Origin(NamedTuple):
         return cls(record["input"]["sha256"], record.get("versions", {}))
 
 
-def stored_column(
-    folder: Path, name: str, kind: Callable[[str], Any], file: str = LABELS
-) -> Iterator[Any]:
-    """A column of labels.csv of a finished run, or of a batch, read when it is asked for."""
-    path = folder / file
+def stored_column(folder: Path, name: str, kind: Callable[[str], Any]) -> Iterator[Any]:
+    """A column of labels.csv of a finished run, read when it is asked for."""
+    path = folder / LABELS
     try:
         with path.open(encoding="utf-8-sig", newline="") as opened:
             rows = csv.reader(opened)
@@ -85,15 +67,14 @@ def stored_column(
 
 
 def is_of_run(folder: Path, name: str, record: dict[str, Any]) -> bool:
-    """Whether a file has the checksum in run.json; runs of the first version have none."""
-    digest = record.get("files", {}).get(name)
-    return digest is None or checksum(folder / name) == digest
+    """Whether a file has the checksum in run.json."""
+    return bool(checksum(folder / name) == record["files"].get(name))
 
 
 def stored_tree(folder: Path, record: dict[str, Any]) -> Tree | None:
     """The tree of a run, if it has one."""
     path = folder / TREE
-    if TREE not in record.get("files", {}) or not path.exists():
+    if TREE not in record["files"] or not path.exists():
         return None
     try:
         if not is_of_run(folder, TREE, record):
@@ -123,10 +104,6 @@ def read_record(folder: Path) -> dict[str, Any]:
             f"{folder} has no {RUN}, so the run did not finish: run onmf cluster again, or name a "
             "model file."
         )
-    return _record_in(path)
-
-
-def _record_in(path: Path) -> dict[str, Any]:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         check_shape(record, SHAPE, "content")
@@ -171,32 +148,12 @@ def _not_a_record(path: Path, error: Exception) -> ValueError:
     return ValueError(f"{path} is not the record of an onmf cluster run: {error}.")
 
 
-def with_record(record: dict[str, Any], files: Mapping[str, Content]) -> Mapping[str, Content]:
-    """New files of a finished run and, if it has checksums, its run.json with the new ones."""
-    return seal_files(files, RUN, record)[1] if "files" in record else files
-
-
-def places_of(known: Iterable[str], wanted: Iterable[str]) -> tuple[Array, Array]:
-    """The place of each wanted name among those known, and whether it has one.
-
-    Names are compared by their hashes, eight bytes each: as text they would take ten times that.
-    """
-    have, want = (np.fromiter(map(hash, names), np.int64) for names in (known, wanted))
-    order = np.argsort(have, kind="stable")
-    last = np.searchsorted(have[order], want, "right") - 1  # of equal names the last
-    if not len(have):
-        return last, np.zeros(len(want), bool)
-    places = order[last]
-    return places, have[places] == want
-
-
 @dataclass(frozen=True)
 class PreviousRun:
     """A finished run that another one continues."""
 
     folder: Path
     record: dict[str, Any]
-    kept: tuple[str, ...] = KEPT_PARAMETERS  # parameters that the next run has, too
 
     @classmethod
     def of(cls, folder: Path) -> Self:
@@ -204,20 +161,12 @@ class PreviousRun:
         check_model(folder, record)
         return cls(folder, record)
 
-    @classmethod
-    def recorded(cls, path: Path) -> Self:
-        """From run.json, or its folder, alone: its clusters are not needed."""
-        kept = (*KEPT_PARAMETERS, *SEARCH_PARAMETERS)
-        if path.is_dir():
-            return cls(path, read_record(path), kept)
-        return cls(path.parent, _record_in(path), kept)
-
     @property
     def model(self) -> str:
         """Path of its model."""
         return str(self.folder / MODEL_FILE)
 
-    def source(self, path: AnyFile, given: dict[str, Any], follow_links: bool) -> Input:
+    def source(self, path: Path, given: dict[str, Any], follow_links: bool) -> Input:
         """Another input, read and prepared as before except for what is `given`."""
         recorded = read_source(self.record, self.folder)
         own = {"labels": None} if class_file(recorded.labels or ".") is not None else {}
@@ -226,29 +175,9 @@ class PreviousRun:
     def settings(self) -> dict[str, Any]:
         """Parameters of its model that the next run keeps."""
         known = self.record.get("parameters", {})
-        kept = {name: known[name] for name in self.kept if known.get(name) is not None}
-        return {name: tuple(v) if isinstance(v, list) else v for name, v in kept.items()}
+        return {name: known[name] for name in KEPT_PARAMETERS if known.get(name) is not None}
 
-    def lineage(
-        self,
-        lineage: Lineage | None,
-        digest: str,
-        samples: Sequence[str],
-        ids: Array,
-    ) -> list[dict[str, Any]]:
-        """The lineage up to the next run, of an input with this digest and samples in clusters.
-
-        Each entry also has the sizes of the clusters before, and how many samples moved from which
-        cluster to which, matched by the names of the samples.
-        """
-        before = np.fromiter(stored_column(self.folder, "cluster", int), np.int64)
-        places, there = places_of(stored_column(self.folder, "sample", unguard_cell), samples)
-        moves = Counter(zip(before[places[there]].tolist(), ids[there].tolist(), strict=True))
-        entry = {
-            "input": digest,
-            "model": checksum(Path(self.model)),
-            **(lineage._asdict() if lineage else {}),
-            "before": Counter(before[before >= 0].tolist()),
-            "moves": sorted([old, new, n] for (old, new), n in moves.items()),
-        }
-        return [*(self.record.get("lineage") or []), to_json_values(entry)]
+    def lineage(self, lineage: Any, digest: str) -> list[dict[str, Any]]:
+        """The lineage up to the next run, of an input with this digest."""
+        entry = {"input": digest, "model": checksum(Path(self.model)), **to_json_values(lineage)}
+        return [*(self.record.get("lineage") or []), entry]

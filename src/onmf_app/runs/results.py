@@ -10,17 +10,13 @@ from typing import Any
 import numpy as np
 
 from onmf import ONMF, load
-from onmf.estimators.solvers import flat_parameters
 from onmf.estimators.storage import model_bytes
 from onmf.explain import ClusterRow
 from onmf.explain.checks import check_fitted_to
-from onmf.io import Source, Table, checksum, csv_writers, finish_replacement, to_json_values
-from onmf.io.output import Content
-from onmf.io.remote import HIDDEN, RemoteFile
-from onmf.io.terms import Terms
-from onmf.losses import loss_of
-from onmf.rows.sweep import Array
+from onmf.files import Content, to_json_values
+from onmf.rows import Array, Table, Terms
 from onmf_app.console import notes, waiting
+from onmf_app.read.sheets import csv_writers
 from onmf_app.runs import records, tables
 from onmf_app.runs.align import align_features
 from onmf_app.runs.batches import corrected
@@ -31,9 +27,7 @@ from onmf_app.runs.inputs import Copies, Input, cleaned, rows_of
 
 def with_copies(model: ONMF, table: Table, raw: Table, copies: Copies) -> Table:
     """The table of all texts; the model, fitted to one of each, then has the labels of all."""
-    for name in ("labels_", "outlier_score_"):
-        if hasattr(model, name):
-            setattr(model, name, getattr(model, name)[copies.place])
+    model.labels_ = model.labels_[copies.place]
     everything = rows_of(table, copies.place)
     return everything._replace(samples=raw.samples, labels=raw.labels)
 
@@ -44,15 +38,7 @@ def choice_with_copies(choice: Any, copies: Copies) -> Any:
         return None
     place = copies.place
     scales = [scale._replace(labels=scale.labels[place]) for scale in choice.scales]
-    runs = None if choice.runs is None else choice.runs[place]
-    return replace(choice, scales=scales, runs=runs, labels=choice.labels[place])
-
-
-def can_certify(model: tables.Model, table: Table) -> bool:
-    """Whether `certify` holds for this fit and needs no second read of rows on disk."""
-    complete = getattr(model, "outliers", None) is None and not model.n_missing_
-    bounded = "bound" in loss_of(model).supports
-    return bounded and complete and not isinstance(table.X, Source)
+    return replace(choice, scales=scales)
 
 
 @dataclass(frozen=True)
@@ -62,7 +48,7 @@ class FinishedFit:
     raw : the input before the steps; texts without what is not text.
     """
 
-    model: tables.Model
+    model: ONMF
     source: Input
     origin: records.Origin
     raw: Table
@@ -79,8 +65,6 @@ class FinishedFit:
 
     def record(self, folder: Path) -> dict[str, Any]:
         """The content of run.json: input, parameters, versions and results."""
-        parameters = flat_parameters(self.model)
-        del parameters["callback"]
         n, m = self.table.X.shape
         facts = {
             "input": {
@@ -92,7 +76,7 @@ class FinishedFit:
             },
             "source": self.source.record(folder),
             "seed": self.model.random_state,
-            "parameters": parameters,
+            "parameters": flat_parameters(self.model),
             "versions": self.origin.versions,
             "choice": None if self.choice is None else choice_record(self.choice),
             "lineage": self.lineage(),
@@ -102,10 +86,9 @@ class FinishedFit:
 
     def lineage(self) -> list[dict[str, Any]]:
         """What happened to the clusters of the runs before, the last run last."""
-        if self.previous is None or not isinstance(self.model, ONMF):
+        if self.previous is None:
             return []
-        ids, samples = self.sample_ids, self.table.samples
-        return self.previous.lineage(self.model.lineage_, self.origin.digest, samples, ids)
+        return self.previous.lineage(self.model.lineage_, self.origin.digest)
 
     def results(self) -> dict[str, Any]:
         labels, k = self.model.labels_, len(self.model.cluster_centers_)
@@ -117,27 +100,29 @@ class FinishedFit:
             "cluster_names": [*self.model.cluster_names_.values()],
             "cluster_sizes": tables.cluster_sizes(labels, k).tolist(),
             "samples_in_no_cluster": int(np.sum(labels < 0)),
-            "outliers": tables.outlier_record(self.model, self.table.samples),
+            "outliers": None if self.model.outliers is None else self.outliers(),
             "scores": tables.agreement_scores(self.table.labels, labels),
             "seconds": round(self.seconds, 3),
-            "proof": self.findings.proof,
             "topics": self.findings.topics,
             "clusters": [row._asdict() for row in self.clusters()],
         }
 
+    def outliers(self) -> dict[str, Any]:
+        """The number of samples in no cluster, and the names of the farthest."""
+        labels, distance = self.model.labels_, self.label_columns()["distance"]
+        outside = np.flatnonzero(labels < 0)
+        worst = outside[np.argsort(-distance[outside], kind="stable")]
+        names = [str(self.table.samples[i]) for i in worst[: tables.MOST_OUTLIERS_NAMED]]
+        return {"samples": len(outside), "worst": names}
+
     def label_columns(self) -> dict[str, Array]:
         """The numbers of each sample in labels.csv."""
         labels, found = self.model.labels_, self.findings.explanation
-        certainty = (labels >= 0).astype(float) if found is None else found.certainty
-        distance = self.model.distance(self.table) if found is None else found.distance
-        columns = {"certainty": certainty, "distance": distance}
-        if found is not None and found.stranger is not None:
-            columns["stranger"] = found.stranger
-        elif tables.knows_strangers(self.model):
-            columns["stranger"] = self.model.strangers(self.table)
-        if hasattr(self.model, "outlier_score_"):
-            columns["outlier_score"] = self.model.outlier_score_
-        return columns
+        return {
+            "probability": (labels >= 0).astype(float) if found is None else found.certainty,
+            "distance": self.model.distance(self.table) if found is None else found.distance,
+            "unusual": self.model.unusual(self.table),
+        }
 
     def labels(self) -> tables.Labels:
         """The content of labels.csv."""
@@ -154,19 +139,18 @@ class FinishedFit:
         found = self.findings.explanation
         return [] if found is None else found.clusters()
 
-    def files(self, raw_names: bool = False) -> dict[str, Content]:
+    def files(self) -> dict[str, Content]:
         """All files except the report and run.json."""
         sheets = {
             records.LABELS: self.labels().sheet(),
             records.CLUSTERS: tables.clusters_sheet(self.clusters(), self.source.terms),
             records.MARKERS: tables.markers_sheet(self.findings.markers),
             records.CENTERS: tables.centers_sheet(self.model, self.table.features),
-            records.TOP: tables.top_sheet(self.findings.ids, self.findings.top),
         }
-        if self.choice is not None and len(self.choice.labels) == len(self.table.samples):
+        if self.choice is not None and len(self.choice.scales[0].labels) == len(self.table.samples):
             sheets[records.SCALES] = tables.scales_sheet(self.table.samples, self.choice.scales)
         model = model_bytes(self.model, samples=False)
-        files: dict[str, Content] = {**csv_writers(sheets, raw_names), records.MODEL_FILE: model}
+        files: dict[str, Content] = {**csv_writers(sheets), records.MODEL_FILE: model}
         if (tree := getattr(self.model, "tree_", None)) is not None:
             files[records.TREE] = json.dumps(tree.to_dict()) + "\n"
         return files
@@ -182,45 +166,34 @@ def choice_record(choice: Any) -> dict[str, Any]:
     return dict(to_json_values(facts | {"scales": scales}))
 
 
-def fitted_model(folder: Path) -> tables.Model:
-    """The model of a finished run, after its last batch if `onmf update` continued it."""
-    finish_replacement(folder)
-    if (folder / records.STREAM_FILE).exists():
-        return load(folder / records.STREAM_FILE)
+def flat_parameters(model: ONMF) -> dict[str, Any]:
+    """The parameters of a model as JSON has them; those of its solver stand beside the others."""
+    flat = model.get_params(deep=False)
+    del flat["callback"]
+    solver = flat["solver"]
+    if not isinstance(solver, str):
+        flat |= solver.get_params(deep=False) | {"solver": solver.name}
+    return flat
+
+
+def fitted_model(folder: Path) -> ONMF:
+    """The model of a finished run."""
     records.check_model(folder, records.read_record(folder))
     return load(folder / records.MODEL_FILE)
 
 
-def recorded_input(folder: Path, remote: bool = False) -> tuple[dict[str, Any], Input]:
-    """The record of a finished run, and its input, which must not have changed.
-
-    A remote input is only read if that is allowed: the folder, and the address in it, may come from
-    somebody else.
-    """
-    record = records.read_record(folder)
-    source = records.read_source(record, folder)
-    check_unchanged(source, records.Origin.of(record).digest, remote)
-    return record, source
-
-
-def check_unchanged(source: Input, digest: str, remote: bool) -> None:
-    """Refuse an input that is gone or has changed, or is remote where that is not allowed."""
-    if isinstance(source.path, RemoteFile) and not remote:
-        raise ValueError(f"the input {source.path} is remote: add --remote to allow reading it.")
-    if isinstance(source.path, RemoteFile) and HIDDEN in source.path.address:
-        raise ValueError(
-            f"the input {source.path} was read with a password or a query, which are not stored: "
-            "copy the file, and run onmf cluster on the copy."
-        )
-    if not source.path.exists():
-        raise FileNotFoundError(f"the input {source.path} no longer exists: put it back.")
-    if checksum(source.path, source.follow_links) != digest:
+def check_unchanged(source: Input, digest: str) -> None:
+    """Refuse an input that is gone or has changed."""
+    for path in source.paths:
+        if not path.exists():
+            raise FileNotFoundError(f"the input {path} no longer exists: put it back.")
+    if source.digest() != digest:
         raise ValueError(f"the input {source.path} has changed: run onmf cluster again.")
 
 
-def labels_of_run(folder: Path, model: tables.Model) -> Array:
+def labels_of_run(folder: Path, model: ONMF) -> Array:
     """The label of each sample, from the cluster ids in labels.csv."""
-    ids = tables.ids_of_clusters(model).tolist()
+    ids = model.cluster_ids_.tolist()
     place = {-1: -1} | {cluster: number for number, cluster in enumerate(ids)}
     stored = records.stored_column(folder, "cluster", int)
     labels = np.fromiter((place.get(cluster, -2) for cluster in stored), np.int64)
@@ -234,33 +207,29 @@ def _labels_of_another(folder: Path) -> ValueError:
 
 
 def read_run(
-    folder: Path, remote: bool = False, change: Callable[[Any, Table, Terms], object] | None = None
+    folder: Path, change: Callable[[ONMF, Table, Terms], object]
 ) -> tuple[FinishedFit, dict[str, Any]]:
-    """A finished run, with its findings computed again, and its record.
+    """A finished run after a change of its model, and its record.
 
-    `change` may change the model, given the table it was fitted to.
+    `change` gets the model and the table it was fitted to; the findings are those after it.
     """
-    if (folder / records.STREAM_FILE).exists():
-        raise ValueError(
-            f"{folder} was continued by onmf update: its page is {folder / records.STREAM_PAGE}."
-        )
-    record, source = recorded_input(folder, remote)
+    record = records.read_record(folder)
+    source = records.read_source(record, folder)
+    check_unchanged(source, records.Origin.of(record).digest)
     model = fitted_model(folder)
-    ours = True
-    if not hasattr(model, "labels_"):  # the models of older runs have labels
-        model.labels_ = labels_of_run(folder, model)
-        ours = records.is_of_run(folder, records.LABELS, record)
+    model.labels_ = labels_of_run(folder, model)
+    if not records.is_of_run(folder, records.LABELS, record):
+        raise _labels_of_another(folder)
     name = source.path.name
     with notes(name, source.terms), waiting(f"Reading {name}") as progress:
         raw = source.read(progress, few=record["parameters"].get("passes") is not None)
     table = corrected(source, align_features(raw, model)[0])
-    if not ours or len(model.labels_) != len(table.samples):
+    if len(model.labels_) != len(table.samples):
         raise _labels_of_another(folder)
     check_fitted_to(model, table)
     if (tree := records.stored_tree(folder, record)) is not None:
         model.tree_ = tree
-    if change is not None:
-        change(model, table, source.terms)
+    change(model, table, source.terms)
     choice = record.get("choice") and SimpleNamespace(**record["choice"])
     seconds = record["results"]["seconds"]
     shown = cleaned(raw, getattr(model, "preprocessing_", ()))

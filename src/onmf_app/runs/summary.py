@@ -4,11 +4,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from onmf.bounds.certificate import LARGEST_USEFUL_GAP
 from onmf.explain.trust import TRUSTED, again_sentence, in_words, no_gap
-from onmf.io.table import listing, one_line
-from onmf.io.terms import Terms
 from onmf.losses import LOSSES
+from onmf.rows import Terms, listing, one_line
 from onmf_app.runs.records import OPTIONAL, RESULTS
 from onmf_app.runs.tables import outlier_sentence, score_sentence
 
@@ -34,9 +32,6 @@ def summarise_run(record: dict[str, Any], out: Path, terms: Terms) -> str:
         lines.append(terms.say(lineage_sentence(record["lineage"][-1])))
     if choice is not None:
         lines.insert(0, terms.say(choice["reason"]))
-    if results["proof"] is not None and results["proof"]["gap"] <= LARGEST_USEFUL_GAP:
-        said = results["proof"]["sentence"]
-        lines.append(terms.say(f"{said[0].upper()}{said[1:]}."))
     if results["topics"] is not None:
         lines.append(
             f"Topic coherence {results['topics']['coherence']:.2f} (NPMI of ten words), diversity "
@@ -75,7 +70,7 @@ def lost_ids(chain: list[dict[str, Any]]) -> list[str]:
     kept, before = len(chain[-1]["kept"]), len(chain[-1]["kept"]) + len(chain[-1]["vanished"])
     return [
         f"only {kept} of {before} clusters kept their ids: --like is for old and new samples "
-        "together. For new samples alone use onmf predict, or onmf update."
+        "together. For new samples alone use onmf predict."
     ]
 
 

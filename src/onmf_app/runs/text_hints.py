@@ -7,12 +7,11 @@ from textwrap import shorten
 
 import numpy as np
 
-from onmf.io import Table
-from onmf.io.table import listing
+from onmf.prepare import Strip
 from onmf.prepare.arrays import sample_totals
-from onmf.prepare.cleaning import Strip
 from onmf.prepare.stop_words import LANGUAGES, stop_words_of
 from onmf.prepare.texts import WORD
+from onmf.rows import Table, listing
 from onmf_app.runs.inputs import Copies, Input
 
 NO_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")

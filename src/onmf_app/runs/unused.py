@@ -12,11 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from onmf.io import Table
-from onmf.io.formats import can_drop
-from onmf.io.table import listing
 from onmf.prepare.expression import are_counts_of_events
-from onmf.rows.sweep import Array
+from onmf.rows import Array, Table, listing
+from onmf_app.read.formats import can_drop
 from onmf_app.runs.inputs import Input
 
 ID_NAME = re.compile(

@@ -21,12 +21,12 @@ import scipy.sparse as sp
 from dask.base import compute, persist
 from dask.delayed import delayed
 
-from onmf.io.source import floating
 from onmf.rows.check import Check, CheckBlock
 from onmf.rows.dask import chunks as work
 from onmf.rows.dask.workers import Rows, current_client, on_workers, run_on, sum_neighbours
 from onmf.rows.memory import weigh
 from onmf.rows.scale import Scale
+from onmf.rows.source import floating
 from onmf.rows.sweep import Array, Block, Move, Traffic
 from onmf.rows.validation import Features, as_weights
 

@@ -1,0 +1,1 @@
+"""Tables, documents, sheets and classes, each format in its module; cells that are guarded."""

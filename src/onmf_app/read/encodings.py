@@ -1,0 +1,64 @@
+"""The encoding of a text that is not UTF-8.
+
+    argmax over encodings of  mean over characters beyond ASCII of  plausible(character in its word)
+
+A letter is plausible if its word has one script only, and a Latin letter with an accent if most
+letters of its word have none. The user is told what was taken, and `--encoding` overrules it.
+"""
+
+import codecs
+import re
+import unicodedata
+
+CANDIDATES = (  # before others that are as plausible
+    "cp1252", "cp1250", "cp1251", "mac_roman", "shift_jis", "euc_kr", "gb18030", "cp1253",
+)  # fmt: skip
+BYTES_INSPECTED = 100_000
+WORD = re.compile(r"\w*[^\W\d_]\w*")
+COMMON_MARKS = set("°µ±²³€£§©®·‘’“”„–—…«»×、。，：？！「」")  # noqa: RUF001  (of other scripts)
+
+
+def detect_encoding(content: bytes) -> str:
+    """The most plausible encoding of a text, by its beginning; "cp1252" if none fits.
+
+    Examples
+    --------
+    >>> from onmf_app.read.encodings import detect_encoding
+    >>> detect_encoding("Größe".encode("latin-1")), detect_encoding("Привет".encode("cp1251"))
+    ('cp1252', 'cp1251')
+    """
+    content = content[:BYTES_INSPECTED]
+    if content.count(0) > len(content) // 4:
+        return "utf-16-le" if content[1::2].count(0) > content[::2].count(0) else "utf-16-be"
+    lines = b"\n".join(line for line in content.split(b"\n") if not line.isascii())
+    return max(CANDIDATES, key=lambda name: plausibility(lines, name))
+
+
+def plausibility(content: bytes, encoding: str) -> float:
+    """Mean plausibility of the characters beyond ASCII, from -1 to 1."""
+    decoder = codecs.getincrementaldecoder(encoding)()  # forgives a character cut off at the end
+    try:
+        text = decoder.decode(content)
+    except UnicodeDecodeError:
+        return -1.0
+    points = [0.0]
+    for word in WORD.findall(text):
+        points += _letters(word)
+    marks = [c for c in text if ord(c) > 127 and not c.isalnum() and not c.isspace()]
+    points += [1.0 if c in COMMON_MARKS else -1.0 for c in marks]
+    return sum(points) / len(points)
+
+
+def _letters(word: str) -> list[float]:
+    """A value for each letter of a word that is beyond ASCII."""
+    beyond = [c for c in word if ord(c) > 127]
+    if not beyond:
+        return []
+    scripts = {unicodedata.name(c, "?").split()[0] for c in word if c.isalpha()}
+    asian = scripts <= {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"}
+    latin = scripts == {"LATIN"}
+    if (not asian and len(scripts) > 1) or (latin and 2 * len(beyond) > len(word) > 1):
+        return [-1.0] * len(beyond)
+    inner = sum(c.isupper() for c in word[1:] if ord(c) > 127 and not word.isupper())
+    rare = 0.2 if scripts == {"CJK"} else 0.0  # any two bytes are some Chinese character
+    return [1.0 - rare] * (len(beyond) - inner) + [-1.0] * inner

@@ -1,5 +1,6 @@
 """The input of a command: how it is read and prepared, and its record in run.json."""
 
+import operator
 import os
 import shutil
 import sys
@@ -155,20 +156,20 @@ class Input:
         table = self._read(progress, few)
         if self.more:
             new = [replace(self, path=path)._read_new(progress) for path in self.more]
-            table = joined([table, *new], self.more[-1].name)
+            table = joined([table, *new], self.paths)
         check_text(table.samples, "sample", self.path.name)
         check_text(table.features, "feature", self.path.name)
         check_text(table.labels or [], "class", self.path.name)
         return table
 
     def _read_new(self, progress: Progress) -> Table:
-        """An added input, which need not say the true classes."""
+        """An added input, which need have neither the true classes nor columns that are left out."""
         try:
             return self._read(progress, few=False)
         except ValueError:
-            if self.labels is None:
+            if self.labels is None and not self.drop:
                 raise
-        return replace(self, labels=None)._read(progress, few=False)
+        return replace(self, labels=None, drop=())._read(progress, few=False)
 
     def _read(self, progress: Progress, few: bool) -> Table:
         if self.text:
@@ -258,9 +259,13 @@ class Input:
         return recorded
 
 
-def joined(tables: Sequence[Table], file: str) -> Table:
-    """The samples of several tables, with the features of the first."""
+def joined(tables: Sequence[Table], paths: Sequence[Path]) -> Table:
+    """The samples of several tables, with the features of the first.
+
+    A file of a name that another folder has, too, is named new-talks/monday.txt.
+    """
     first, *others = tables
+    file = paths[-1].name
     if any(isinstance(table.X, Source) for table in tables):
         raise ValueError(f"{file} cannot be added: one of the inputs is too large for the memory.")
     X = [first.X]
@@ -271,9 +276,15 @@ def joined(tables: Sequence[Table], file: str) -> Table:
         X.append(table.X if isinstance(table.X, list)
                  else table.X[:, [place[name] for name in first.features]])  # fmt: skip
     names = [[*table.samples] for table in tables]
+    given, taken = [*names], set[str]()
+    for at, (own, path) in enumerate(zip(given, paths, strict=True)):
+        if path.is_dir():
+            names[at] = [f"{path.name}/{name}" if name in taken else name for name in own]
+        taken.update(own)
     samples = [name for own in names for name in own]
     for first_number in (0, 1):
-        if any(own == [*map(str, range(first_number, first_number + len(own)))] for own in names):
+        numbers = [[*map(str, range(first_number, first_number + len(own)))] for own in names]
+        if any(map(operator.eq, given, numbers)):
             samples = [*map(str, range(first_number, first_number + len(samples)))]  # they go on
     check_unique(samples, "samples", file)
     labels = [table.labels for table in tables]

@@ -20,10 +20,11 @@ COLUMNS = ["data", "loss", "batches", "error", "above the fit to all", "ARI", "f
            "K-means", "seconds"]  # fmt: skip
 NOTE = f"""
 
-`partial_fit` of {BATCHES} batches from an empty model, mean over {len(SEEDS)} orders: *random*, or *by kind*, all samples of one class before those of the next. Errors of all samples
-with the last centroids. *K-means*: ARI of `MiniBatchKMeans` on the same batches. Two constants were
-chosen here: rows are fitted again when they have grown by a quarter (by half: up to 3 % more error
-by kind), and 600 per cluster are kept (280: up to .1 % more on texts)."""
+`partial_fit` of {BATCHES} batches from an empty model, mean over {len(SEEDS)} orders: *random*, or
+*by kind*, all samples of one class before those of the next. Errors of all samples with the last
+centroids. *K-means*: ARI of `MiniBatchKMeans` on the same batches. Two constants were chosen here:
+a fit again when a quarter more was seen (half: up to 3 % more error by kind), and 600 rows per
+cluster (280: up to .1 % more on texts)."""
 
 
 def counts(name: str, weighted: bool) -> sets.Set:

@@ -50,6 +50,12 @@ class Certificate(NamedTuple):
 
     `gap` is (error - bound) / error: no clustering into as many rays is better by a larger share,
     but for the probability `doubt`.
+
+    Examples
+    --------
+    >>> from onmf_paper.bounds import certify
+    >>> certify([[3.0, 0.0], [0.0, 1.0], [0.0, 2.0]], [0, 1, 1], 2).gap
+    0.0
     """
 
     error: float

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
 from cases import few
-from onmf import ONMF, Baseline
+from onmf import ONMF
 
 callback = pytest.importorskip("sklearn.callback")
 
@@ -49,8 +49,6 @@ class Diary:
             (ONMF(4, random_state=0), 40),
             (ONMF(4, random_state=0, max_iter=20), 20),
             (ONMF(4, solver="palm", random_state=0), None),
-            (Baseline("alternation", 4, random_state=0), None),
-            (Baseline("k-means", 4, random_state=0, max_iter=50), 50),
             (ONMF(4, solver="palm", random_state=0, n_init=2, max_iter=900), 1800),
         ],
         5,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from onmf import ONMF, Baseline, load
+from onmf import ONMF, load
 from onmf.datasets import make_rays
 from onmf.estimators.storage import model_bytes
 from onmf.exceptions import FormatError
@@ -68,7 +68,7 @@ def test_refusals(fitted):
 
 
 def test_a_terminal_obeys_no_name():
-    model = Baseline("nmf", n_clusters=2, random_state=0).fit(X)
+    model = ONMF(2, random_state=0).fit(X)
     assert model.rename({0: " a\x1b[31m\n b\u202e "}).cluster_names_[0].isprintable()
 
 

@@ -117,9 +117,8 @@ def test_zeros_and_outliers_have_rows_of_zeros():
     [
         lambda: ONMF(1, random_state=0),
         lambda: ONMF(4, random_state=0, solver=Fast(passes=1)),
-        lambda: onmf.Baseline("k-means", 4, random_state=0),
     ],
-    ids=["K = 1", "one pass", "K-means"],
+    ids=["K = 1", "one pass"],
 )
 def test_every_kind_of_model_has_them(make):
     model = make().fit(X)

@@ -5,7 +5,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from onmf.baselines import METHODS
 from sklearn.base import is_classifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -58,7 +57,6 @@ QUICK = [
     ONMF(3, outliers="auto", random_state=0),
     ONMF(3, loss="kl", random_state=0),
     ONMF(3, solver="palm", max_iter=20, random_state=0),
-    *(Baseline(method, 3, max_iter=5, random_state=0) for method in METHODS),
 ]
 
 

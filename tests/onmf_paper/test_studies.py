@@ -119,9 +119,9 @@ def test_the_paper_s_settings_go_with_the_data():
     X = np.array([[0.5, 2.0], [1.0, 0.0]])
     model = build_estimator("nsncp", "expression", X, 2, 7, {})
     assert isinstance(model.solver, PALM)
-    assert (model.random_state, model.center_bounds) == (7, (0, 2.0))
-    assert model.penalty.margin == 1.0
-    assert build_estimator("nsncp", "synthetic", X, 2, 7, {}).penalty.margin == 0.51
+    assert (model.random_state, model.solver.center_bounds) == (7, (0, 2.0))
+    assert model.solver.penalty.margin == 1.0
+    assert build_estimator("nsncp", "synthetic", X, 2, 7, {}).solver.penalty.margin == 0.51
     assert build_estimator("sncp", "documents", X, 2, 7, {}).solver.mu_h == 1e-8
     quick = build_estimator("nsncp-accelerated", "expression", X, 2, 7, {}).get_params()
     plain = build_estimator("nsncp", "expression", X, 2, 7, {}).get_params()
@@ -129,15 +129,11 @@ def test_the_paper_s_settings_go_with_the_data():
     assert not plain.pop("solver__accelerate")
     assert all(quick[name] == plain[name] for name in plain if name != "solver")
     model = build_estimator("sncp", "reduced", -X, 2, 7, {})
-    assert (model.center_bounds, model.solver.mu_h, model.solver.mu_w) == ("data", 0.0, 0.0)
-    assert build_estimator("default", "reduced", -X, 2, 7, {}).center_bounds == "data"
+    solver = model.solver
+    assert (solver.center_bounds, solver.mu_h, solver.mu_w) == ("data", 0.0, 0.0)
     model = build_estimator("sncp", "synthetic", X, 2, 7, {"p": 1, "q": 3, "v": 4, "growth": 2.0})
-    assert (model.penalty.p, model.penalty.q, model.penalty.v, model.solver.growth) == (
-        1,
-        3,
-        4,
-        2.0,
-    )
+    penalty = model.solver.penalty
+    assert (penalty.p, penalty.q, penalty.v, model.solver.growth) == (1, 3, 4, 2.0)
 
 
 def test_documents_of_the_study_are_as_many_as_the_paper_s():

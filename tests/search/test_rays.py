@@ -9,7 +9,7 @@ from onmf.search import rays as search
 from onmf.search import row_problems as plain
 from onmf.search.rays import alternate, draw, drawn, refitted, relocate, spread, unexplained
 from onmf.search.row_problems import unit
-from onmf.search.starts import Settings, least_loss, near_given
+from onmf.search.starts import least_loss, near_given
 from onmf.search.swaps import improve, members, nearest_clusters, splits
 
 
@@ -294,7 +294,7 @@ def test_the_halves_of_a_cluster_explain_what_is_said(rows):
 
 def refit(Y, U, k):
     """From the rays of an earlier model."""
-    return near_given(Y, U, k, np.random.default_rng(0), Settings(), is_model=True)
+    return near_given(Y, U, k, refit=True)
 
 
 def test_from_more_rays_those_stay_that_are_missed_most(rows):

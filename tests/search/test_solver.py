@@ -311,9 +311,9 @@ def test_a_start_works_on_a_hundred_rows_a_cluster(k, rows):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_starts_that_are_found_come_with_the_best_first(seed):
-    X = np.random.default_rng(seed).random((120, 12))
+    X = np.random.default_rng(seed).random((300, 20))
     settings = search.Settings(n_starts=12)
-    Ws, _ = search.find_starts(settings, InMemory(X), 8, np.random.default_rng(seed))
+    Ws, _ = search.find_starts(settings, InMemory(X), 15, np.random.default_rng(seed))
     explained = [np.square((X @ unit(W).T).max(axis=1)).sum() for W in Ws]
     assert len(explained) > 1
     assert (np.diff(explained) <= 1e-6 * explained[0]).all()

@@ -2,7 +2,7 @@
 
 A model is a sum of what it has seen: a ray and the weight of its samples stand for their sum. The
 samples of a batch are given to their rays and added to these sums, and to the rows that are kept
-(`stream`). When these have grown by a quarter they are fitted again, from the present rays, and the
+(`stream`). When there is a quarter more, these rows are fitted again from the present rays, and the
 sums are corrected for the samples that went to another ray. A ray that turned no further than half
 way to the next one is the same ray (`lineage`).
 """
@@ -32,8 +32,9 @@ from onmf.rows.scale import check_squares
 from onmf.rows.sweep import Array
 from onmf.rows.threads import single_threaded_blas
 
-GROWTH = 1.25  # of the rows, until they are fitted again; 1.5: up to 3 % more error if batches come
-# ordered by kind (benchmarks/stream.py)
+# Of what was seen, until it is fitted again; 1.5: up to 3 % more error if batches come ordered by
+# kind (benchmarks/stream.py).
+GROWTH = 1.25
 OF_A_FIT = ("history_", "n_iter_", "converged_", "stationarity_", "_kept")
 
 
@@ -76,10 +77,10 @@ class PartialFitMixin(Clusterer):
 
         A model that is not fitted clusters the first batch as `fit` does. A fitted one keeps what
         it has seen as one row per ray, with the weight of its samples. Batches are added to these
-        rows, of which a weighted sample is kept (600 per cluster). When they have grown by a
-        quarter they are clustered again from the present centroids; in between,
-        each centroid becomes that of all samples that it was given so far. What was seen before is
-        not forgotten: clusters of which a batch has no samples stay.
+        rows, of which a weighted sample is kept (600 per cluster). When a quarter more was seen,
+        they are clustered again from the present centroids; in between, each centroid becomes that
+        of all samples that it was given so far. What was seen before is not forgotten: clusters of
+        which a batch has no samples stay.
 
         Clusters keep their ids. `labels_`, `membership_` and `relative_error_` are those of the
         last batch. `save` stores the rows that are kept.
@@ -139,7 +140,7 @@ class PartialFitMixin(Clusterer):
         self._stream = stream.after(X, weight, near, loss)
         S = loss.sums(known, self.ray_weight_, np.arange(R), W) + loss.sums(X, weight, near, W)
         whole = self.ray_weight_ + np.bincount(near[near >= 0], weight[near >= 0], R)
-        if self._stream.summary.count >= GROWTH * stream.fitted:
+        if self._stream.summary.weight >= GROWTH * stream.fitted:
             self._fit_again(S, whole)
         else:
             new = loss.centroids_of_sums(S, whole, W)

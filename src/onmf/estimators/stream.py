@@ -23,18 +23,18 @@ COUNTS = ("count", "weight", "influence")  # of the summary
 
 @dataclass(frozen=True)
 class Stream:
-    """The rows that are kept, and how many there were at the last fit.
+    """The rows that are kept, and how much they stood for at the last fit.
 
     rays : numbers of kept rows and of the ray that each was added to, -1 for none (2, rows).
     seen : how many rows were added, whatever became of them.
-    fitted : rows that counted at the last fit.
+    fitted : weight of what was seen at the last fit.
     samples_only : whether no row stands for many samples.
     """
 
     summary: Summary
     rays: Array
     seen: int
-    fitted: int
+    fitted: float
     samples_only: bool
 
     @classmethod
@@ -44,7 +44,7 @@ class Stream:
         """That begins with these rows, to which the k rays of a model are fitted."""
         summary = draw(X, weight, 0, ROWS_PER_RAY * k, loss)
         known = np.array([np.arange(len(rays)), rays])
-        return cls(summary, known, X.shape[0], summary.count, samples_only)
+        return cls(summary, known, X.shape[0], summary.weight, samples_only)
 
     def after(self, X: Matrix, weight: Array, rays: Array, loss: Loss) -> "Stream":
         """With more rows, added to these rays."""
@@ -78,7 +78,9 @@ class Stream:
         """After a fit to the rows, which gives `rays(X)` to samples."""
         kept = stack(self.summary.candidates)
         kept = kept.take(np.argsort(kept.numbers))
-        return replace(self, rays=np.array([kept.numbers, rays(kept.X)]), fitted=self.summary.count)
+        return replace(
+            self, rays=np.array([kept.numbers, rays(kept.X)]), fitted=self.summary.weight
+        )
 
     def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """For a file: arrays by name, and the rest as JSON."""
@@ -111,7 +113,7 @@ class Stream:
             X = sp.csr_array((own["data"], own["indices"], own["indptr"]), shape=(n, m))
             X.check_format(full_check=True)
         values = X.data if sp.issparse(X) else X
-        whole = [facts[name] for name in ("count", "size", "seen", "fitted")]
+        whole = [facts[name] for name in ("count", "size", "seen")]
         sound = (
             X.shape == (n, m)
             and values.dtype.kind == "f"
@@ -124,7 +126,7 @@ class Stream:
             and -1 <= int(rays.min()) <= int(rays.max()) < k
             and bool((np.isfinite(weight) & (weight > 0) & (numbers >= 0)).all())
             and all(type(number) is int and number > 0 for number in whole)
-            and all(0 < float(facts[name]) < np.inf for name in COUNTS)
+            and all(0 < float(facts[name]) < np.inf for name in (*COUNTS, "fitted"))
             and type(facts["samples_only"]) is bool
         )
         if not sound:
@@ -172,6 +174,6 @@ def corrected(
     rest = S - loss.sums(rows.X, d, old, W)
     left = weight - np.bincount(old[inside], d[inside], len(W))
     new = loss.sums(rows.X, d, fit.labels, fit.rays) + rest[place] * same[:, None]
-    n = np.maximum(fit.weight + left[place] * same, np.finfo(np.float64).tiny)
+    n = np.maximum(fit.weight + left[place] * same, 0.0)
     low = 0.0 if min(fit.rays.min(), S.min()) >= 0 else -np.inf
     return loss.centroids_of_sums(np.maximum(new, low), n, fit.rays), n

@@ -18,7 +18,7 @@ from onmf.losses import LOSSES, support
 
 ROOT = Path(__file__).parents[1]
 DOCS, SOURCE = ROOT / "docs", Path(onmf.__file__).parent
-PYTHON = [*SOURCE.rglob("*.py"), *SOURCE.with_name("onmf_paper").rglob("*.py")]
+PYTHON = sorted(SOURCE.parent.rglob("*.py"))
 GUIDE = sorted((DOCS / "guide").glob("*.md"))
 START, ADDING = sorted((DOCS / "start").glob("*.md")), sorted((DOCS / "development").glob("*.md"))
 PAGES = [ROOT / "README.md", DOCS / "index.md", *START, *GUIDE, *ADDING]

@@ -385,7 +385,7 @@ def test_a_missing_library_is_named_with_what_to_install(tmp_path, ending, libra
     (tmp_path / f"x.{ending}").touch()
     program = (
         f"import sys; sys.modules['{library}'] = None\n"
-        "from None import read_table\n"
+        "from onmf_app.read.formats import read_table\n"
         f"try: read_table({str(tmp_path / f'x.{ending}')!r})\n"
         "except ImportError as error: print(error)"
     )

@@ -155,20 +155,23 @@ class Input:
         table = self._read(progress, few)
         if self.more:
             new = [replace(self, path=path)._read_new(progress) for path in self.more]
-            table = joined([table, *new], self.more[-1].name)
+            table = joined([table, *new], [path.name for path in self.paths])
         check_text(table.samples, "sample", self.path.name)
         check_text(table.features, "feature", self.path.name)
         check_text(table.labels or [], "class", self.path.name)
         return table
 
     def _read_new(self, progress: Progress) -> Table:
-        """An added input, which need not say the true classes."""
+        """An added input, which need not have the true classes, nor what was dropped."""
+        own = replace(self, drop=())  # columns that the run does not know are left out anyway
         try:
-            return self._read(progress, few=False)
+            table = own._read(progress, few=False)
         except ValueError:
             if self.labels is None:
                 raise
-        return replace(self, labels=None)._read(progress, few=False)
+            table = replace(own, labels=None)._read(progress, few=False)
+        kept = [i for i, name in enumerate(table.samples) if name not in self.drop]
+        return table if len(kept) == len(table.samples) else rows_of(table, np.array(kept))
 
     def _read(self, progress: Progress, few: bool) -> Table:
         if self.text:
@@ -258,31 +261,38 @@ class Input:
         return recorded
 
 
-def joined(tables: Sequence[Table], file: str) -> Table:
-    """The samples of several tables, with the features of the first."""
-    first, *others = tables
+def joined(tables: Sequence[Table], files: Sequence[str]) -> Table:
+    """The samples of several tables, with the features of the first.
+
+    Numbered samples go on; a document of a name that is known is called by its file, too.
+    """
+    first = tables[0]
     if any(isinstance(table.X, Source) for table in tables):
-        raise ValueError(f"{file} cannot be added: one of the inputs is too large for the memory.")
+        raise ValueError(f"{files[-1]} cannot be added: an input is too large for the memory.")
     X = [first.X]
-    for table in others:
+    for table, file in zip(tables[1:], files[1:], strict=True):
         place = {name: j for j, name in enumerate(table.features)}
         if missing := [name for name in first.features if name not in place]:
             raise ValueError(f"{file} lacks features of the run: {listing(map(repr, missing))}.")
         X.append(table.X if isinstance(table.X, list)
                  else table.X[:, [place[name] for name in first.features]])  # fmt: skip
     names = [[*table.samples] for table in tables]
-    samples = [name for own in names for name in own]
-    for first_number in (0, 1):
-        if any(own == [*map(str, range(first_number, first_number + len(own)))] for own in names):
-            samples = [*map(str, range(first_number, first_number + len(samples)))]  # they go on
-    check_unique(samples, "samples", file)
+    count, samples = sum(map(len, names)), names[0]
+    starts = [s for s in (0, 1) if [*map(str, range(s, s + len(samples)))] == samples]
+    if starts:
+        samples = [*map(str, range(starts[0], starts[0] + count))]
+    else:
+        for own, file in zip(names[1:], files[1:], strict=True):
+            known = {*samples} if isinstance(first.X, list) else {""}
+            samples = [*samples, *(f"{file}/{name}" if name in known else name for name in own)]
+    check_unique(samples, "samples", files[-1])
     labels = [table.labels for table in tables]
-    known = None if None in labels else [name for own in labels for name in own or ()]
+    classes = None if None in labels else [name for own in labels for name in own or ()]
     rows: Any = (
         [text for own in X for text in own] if isinstance(first.X, list)
         else sp.vstack(X, "csr") if any(map(sp.issparse, X)) else np.vstack(X)
     )  # fmt: skip
-    return first._replace(X=rows, samples=samples, labels=known)
+    return first._replace(X=rows, samples=samples, labels=classes)
 
 
 def _spec(file: str, column: str | None) -> str:

@@ -22,7 +22,8 @@ from onmf.search.row_problems import GAIN, kernels, unit
 from onmf.search.sketch import Sketch, sketch
 from onmf.search.swaps import improve, members, splits
 
-# Of `start_rows`: START_ROWS_PER_CLUSTER k, at most START_ROWS + EXTRA_START_ROWS k.
+# `make ablate` has what three starts, more rows for the best one and moves are worth. The rows of a
+# start (`start_rows`): START_ROWS_PER_CLUSTER k, at most START_ROWS + EXTRA_START_ROWS k.
 MIN_START_ROWS, START_ROWS_PER_CLUSTER, START_ROWS, EXTRA_START_ROWS = 1000, 100, 1600, 20
 ALL_ROWS_FACTOR = 1.25  # a few rows more are cheaper than swaps on some and then on all
 SWAP_ROWS_FACTOR = 6  # times as many rows for the last swaps as for a start

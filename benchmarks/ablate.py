@@ -19,7 +19,7 @@ import sets
 from onmf import ONMF
 from onmf.datasets import make_paper_synthetic, make_rays
 from onmf.losses import kl_starts, ray_alternation
-from onmf.prepare import tfidf
+from onmf.prepare import Tfidf
 from onmf.search import rays, sketch, starts, swaps
 from onmf.search.row_problems import unit
 from sets import Set
@@ -48,7 +48,7 @@ def cut(data: Set) -> Set:
 
 def weighted(data: Set) -> Set:
     counts = cut(data)
-    return counts._replace(X=tfidf().fit_transform(counts.X))
+    return counts._replace(X=Tfidf().fit_transform(counts.X))
 
 
 def every_topic() -> Set:

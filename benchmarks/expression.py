@@ -21,8 +21,7 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from onmf import ONMF, choose_k
 from onmf.datasets import load_tcga_mirna, load_tcga_rnaseq
-from onmf.prepare.expression import default_steps
-from onmf.prepare.steps import STEPS
+from onmf.prepare import Variable, default_preparation
 from onmf_app.read.formats import read_table
 from sets import folder
 from tables import table, write_section
@@ -90,9 +89,9 @@ def dense(X: Any) -> Any:
 def prepared(data: Expression, variable: bool) -> Any:
     """What the command clusters by default, without features that are zero."""
     X = dense(data.X)
-    for name, settings in default_steps(X, data.genes).items():
-        if variable or name != "variable":
-            X = STEPS[name].fit(X, **settings)(X)
+    for step in default_preparation(X, data.genes).steps:
+        if variable or not isinstance(step, Variable):
+            X = step.fit_transform(X)
     return X[:, X.any(axis=0)]
 
 

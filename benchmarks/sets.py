@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
 from onmf.datasets import make_paper_synthetic
-from onmf.prepare import Words, log_expression, tfidf, used_features
+from onmf.prepare import Depth, Log, Tfidf, Words
 from onmf_paper.loaders import load_newsgroups, load_tcga_mirna, load_tcga_rnaseq, load_tdt2
 
 
@@ -35,7 +35,7 @@ def load(*names: str):
 
 def used(X):
     """Without the features that never occur."""
-    return X[:, used_features(X)]
+    return X[:, np.flatnonzero(np.asarray(X.sum(axis=0)).ravel())]
 
 
 @cache
@@ -49,12 +49,12 @@ def tdt2(subset: int, weighted: bool) -> Set:
     categories, sizes = np.unique(y, return_counts=True)
     chosen = np.random.RandomState(subset).choice(categories[sizes >= 10], 10, replace=False)
     X = used(X[np.flatnonzero(np.isin(y, chosen))])
-    return Set(tfidf().fit_transform(X) if weighted else X, y[np.isin(y, chosen)], 10)
+    return Set(Tfidf().fit_transform(X) if weighted else X, y[np.isin(y, chosen)], 10)
 
 
 def newsgroups() -> Set:
     messages = load_newsgroups()
-    return Set(tfidf().fit_transform(used(messages.data)), messages.target, 20)
+    return Set(Tfidf().fit_transform(used(messages.data)), messages.target, 20)
 
 
 def newsgroup_counts() -> Set:
@@ -70,13 +70,13 @@ def mirna(types: int) -> Set:
     if types < len(known):
         known = np.random.RandomState(0).choice(known, types, replace=False)
     X, y = X[np.isin(y, known)], y[np.isin(y, known)]
-    return Set(used(log_expression(total=1e6).fit_transform(X)), y, types)
+    return Set(used(Log().fit_transform(Depth(1e6).fit_transform(X))), y, types)
 
 
 def rnaseq() -> Set:
     """Tumours of six types, log2, the 5000 genes that vary most."""
     tumours = load_tcga_rnaseq()
-    X = log_expression().fit_transform(tumours.data)
+    X = Log().fit_transform(tumours.data)
     genes = np.sort(np.argsort(-X.var(axis=0), kind="stable")[:5000])
     return Set(np.ascontiguousarray(X[:, genes]), tumours.target, 6)
 
@@ -123,7 +123,7 @@ def read_texts(name: str) -> Texts:
 def word_counts(name: str, drop_empty: bool = True) -> Set:
     """Words of at least two and at most half of the texts, without English stop words."""
     texts, y = read_texts(name)
-    X = Words.fit(texts, min_df=2, max_df=0.5, stop_words="english")(texts)
+    X = Words(min_df=2, max_df=0.5, stop_words="english").fit_transform(texts)
     kept = np.flatnonzero(X.sum(axis=1) > 0) if drop_empty else np.arange(len(y))
     return Set(X[kept], y[kept], len(np.unique(y)))
 

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import sets
 from onmf import ONMF
-from onmf.prepare import tfidf
+from onmf.prepare import Tfidf
 from tables import table, write_section
 
 BATCHES, SEEDS = 12, (0, 1)
@@ -29,7 +29,7 @@ cluster (280: up to .1 % more on texts)."""
 
 def counts(name: str, weighted: bool) -> sets.Set:
     X, y, k = sets.word_counts(name)
-    return sets.Set(tfidf().fit_transform(X) if weighted else X, y, k)
+    return sets.Set(Tfidf().fit_transform(X) if weighted else X, y, k)
 
 
 def streams() -> Iterator[tuple[str, str, sets.Set]]:
@@ -91,7 +91,7 @@ def quiet(method: Callable, *arguments: object) -> object:
 
 def run_nights() -> None:
     """Refit every night on data of which nine tenths stay, beside a fresh fit of each night."""
-    X = tfidf().fit_transform(sets.used(sets.tdt2_counts().data))
+    X = Tfidf().fit_transform(sets.used(sets.tdt2_counts().data))
     order = np.random.default_rng(1811).permutation(X.shape[0])
     step, last, figures = round((1 - STAY) * WINDOW), None, []
     for night in range(NIGHTS + 1):

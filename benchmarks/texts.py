@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 import sets
 from onmf import ONMF
 from onmf.metrics import clustering_accuracy
-from onmf.prepare import Log, Tfidf, apply
+from onmf.prepare import Log, Tfidf
 from tables import table, write_section
 
 SEEDS = tuple(range(2601, 2604))  # never used while the search was made
@@ -117,15 +117,15 @@ def agreement(rival: Callable, X, y, k: int, seeds: Sequence[int] = SEEDS) -> st
 
 
 def by_tfidf(X, k: int, seed: int) -> np.ndarray:
-    return ONMF(k, random_state=seed, n_jobs=1).fit(Tfidf.fit(X)(X)).labels_
+    return ONMF(k, random_state=seed, n_jobs=1).fit(Tfidf().fit_transform(X)).labels_
 
 
 def by_sublinear(X, k: int, seed: int) -> np.ndarray:
-    return by_tfidf(apply([Log()], X), k, seed)
+    return by_tfidf(Log().fit_transform(X), k, seed)
 
 
 def by_nmf(X, k: int, seed: int) -> np.ndarray:
-    return NMF(k, random_state=seed).fit_transform(Tfidf.fit(X)(X)).argmax(axis=1)
+    return NMF(k, random_state=seed).fit_transform(Tfidf().fit_transform(X)).argmax(axis=1)
 
 
 def by_lda(X, k: int, seed: int) -> np.ndarray:

@@ -21,7 +21,7 @@ from sklearn.cluster import KMeans
 
 from onmf import ONMF, plot
 from onmf.metrics import adjusted_rand_score
-from onmf.prepare import tfidf
+from onmf.prepare import Tfidf
 
 topics = {
     "sea": "ship harbour wave sailor storm tide anchor captain deck island",
@@ -54,9 +54,9 @@ counts = sp.csr_array([write(rng, t, n) for t, n in zip(topic, length, strict=Tr
 # %%
 # tf-idf, then clusters
 # ---------------------
-# ``tfidf`` weighs rare words up and gives each document length one.
+# ``Tfidf`` weighs rare words up and gives each document length one.
 
-weigh = tfidf().fit(counts)
+weigh = Tfidf().fit(counts)
 X = weigh.transform(counts)
 model = ONMF(n_clusters=6, random_state=0).fit(X)
 _, ax = plt.subplots(figsize=(9.6, 3.6), layout="constrained")

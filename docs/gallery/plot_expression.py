@@ -21,7 +21,7 @@ from sklearn.cluster import KMeans
 
 from onmf import ONMF, plot
 from onmf.metrics import adjusted_rand_score
-from onmf.prepare import log_expression
+from onmf.prepare import Depth, Log
 
 rng = np.random.default_rng(1)
 types = np.array(["B cell", "T cell", "NK cell", "monocyte"])
@@ -72,11 +72,10 @@ for k in range(4):
 # a single read of a shallow cell becomes thousands; the logarithm then says little more than which
 # genes were seen at all, which is depth again.
 
-typical = counts.sum(axis=1).median()
 tables = {
     "counts": counts,
-    "log, total of a typical cell": log_expression(typical).fit_transform(counts),
-    "log, total of a million": log_expression(1e6).fit_transform(counts),
+    "log, total of a typical cell": Log().fit_transform(Depth("median").fit_transform(counts)),
+    "log, total of a million": Log().fit_transform(Depth(1e6).fit_transform(counts)),
 }
 for name, table in tables.items():
     for method in (ONMF(4, random_state=0), KMeans(4, n_init=10, random_state=0)):

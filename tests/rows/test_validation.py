@@ -221,7 +221,7 @@ def test_strict_arrays_work_with_dispatch():
 
 @pytest.mark.parametrize("kind", [list, tuple, np.array, pd.Series])
 def test_texts_are_told_what_takes_them(kind):
-    with pytest.raises(ValueError, match=r"X is a list of texts: .*cluster_texts.*TfidfVectorizer"):
+    with pytest.raises(ValueError, match=r"X is a list of texts: .*onmf.cluster,.*TfidfVectorizer"):
         ONMF(2).fit(kind(["stars and planets", "genes and cells"]))
 
 

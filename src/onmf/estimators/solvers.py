@@ -233,7 +233,7 @@ def solver_of(solver: Any) -> Fast | PALM:
 
 
 class OtherParameters(TypedDict, total=False):
-    """Types of the parameters of `ONMF` that a function such as `cluster_texts` hands on."""
+    """Types of the parameters of `ONMF` that a function such as `cluster` hands on."""
 
     outliers: float | Literal["auto"] | None
     init: Init

@@ -55,7 +55,7 @@ def _converted(X: Any, check: Check) -> Matrix:
     in_a_row = isinstance(X, list | tuple) or len(getattr(X, "shape", ())) == 1
     if in_a_row and any(isinstance(row, str) for row in X[:1]):
         raise ValueError(
-            "X is a list of texts: use onmf.cluster_texts, or count their words first, as "
+            "X is a list of texts: use onmf.cluster, or count their words first, as "
             "make_pipeline(TfidfVectorizer(), ONMF()) of scikit-learn does."
         )
     if getattr(getattr(X, "dtype", None), "kind", "f") in "mMV":

@@ -233,7 +233,7 @@ def solver_of(solver: Any) -> Fast | PALM:
 
 
 class OtherParameters(TypedDict, total=False):
-    """Types of the parameters of `ONMF` that a function such as `cluster_texts` hands on."""
+    """Types of the parameters of `ONMF` that a function such as `cluster` hands on."""
 
     outliers: float | Literal["auto"] | None
     init: Init
@@ -241,6 +241,5 @@ class OtherParameters(TypedDict, total=False):
     solver: Literal["fast", "palm"] | Fast | PALM
     tol: float | None
     max_iter: int | None
-    n_jobs: int | None
     verbose: int
     callback: Callable[[Event], bool] | None

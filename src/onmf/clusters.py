@@ -8,7 +8,7 @@ The preparation and the model are one scikit-learn pipeline, which takes data as
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline
 
 from onmf.estimators import ONMF, class_means
 from onmf.estimators.naming import as_pairs
+from onmf.estimators.solvers import OtherParameters
 from onmf.estimators.storage import load_model, model_bytes
 from onmf.exceptions import FormatError
 from onmf.explain import ClusterRow, Explanation, Markers, groups
@@ -57,7 +58,7 @@ def cluster(
     random_state: Any = 0,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-    **onmf: Any,
+    **onmf: Unpack[OtherParameters],
 ) -> "Clusters":
     """Prepare data, choose the number of clusters, find them, and say what makes them.
 

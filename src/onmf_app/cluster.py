@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-
 from onmf.cells import CellFit, annotated
-from onmf.files import Content, place_for, replace_files, seal_files
 from onmf.prepare.seeds import read_seeds
+
+from onmf.files import Content, place_for, replace_files, seal_files
 from onmf_app import NOT_CONVERGED
 from onmf_app.console import note, say
 from onmf_app.options import (

@@ -7,7 +7,7 @@ import dask.array as da
 import numpy as np
 import scipy.sparse as sp
 
-from onmf import ONMF, PALM, Fast, load
+from onmf import ONMF, PALM, Fast
 from onmf_paper.bounds import spectral_bound
 
 

@@ -118,7 +118,7 @@ def test_saved_and_loaded(fitted, tmp_path):
     model, X = fitted
     model.split(3, X, 2).merge([0, 6])
     model.save(tmp_path / "model.onmf")
-    loaded = onmf.load(tmp_path / "model.onmf")
+    loaded = onmf.ONMF.load(tmp_path / "model.onmf")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert loaded.lineage_ == model.lineage_
     assert loaded.merge([0, 1]).cluster_ids_.tolist() == model.merge([0, 1]).cluster_ids_.tolist()
@@ -249,4 +249,4 @@ def test_forged_rays_are_refused(name, value, tmp_path):
     assert name in arrays
     path.write_bytes(container_bytes(MODEL, header, arrays | {name: value}))
     with pytest.raises(FormatError, match=r"\brays\b"):
-        onmf.load(path)
+        onmf.ONMF.load(path)

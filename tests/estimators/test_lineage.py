@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from onmf import ONMF, PALM, Fast, load
+from onmf import ONMF, PALM, Fast
 from onmf.datasets import make_rays
 from onmf.estimators.lineage import MAX_TURN_DEGREES, Lineage, nearest_heirs
 from onmf.exceptions import FormatError
@@ -118,7 +118,7 @@ def test_a_model_may_be_given_as_a_path_and_survives_a_clone(tmp_path):
     assert copy.init is first
     np.testing.assert_array_equal(copy.fit(X).cluster_centers_, by_path.cluster_centers_)
     by_path.save(tmp_path / "b.onmf")
-    assert load(tmp_path / "b.onmf").lineage_ == by_path.lineage_
+    assert ONMF.load(tmp_path / "b.onmf").lineage_ == by_path.lineage_
     with pytest.raises(ValueError, match="is not fitted"):
         ONMF(init=ONMF()).fit(X)
     palm = ONMF(init=first, random_state=0, solver=PALM(growth=3.0)).fit(X)
@@ -176,4 +176,4 @@ def test_a_forged_lineage_is_refused(tmp_path, changes):
     model.save(path := tmp_path / "a.onmf")
     forge(path, **changes)
     with pytest.raises(FormatError):
-        load(path)
+        ONMF.load(path)

@@ -176,7 +176,7 @@ def test_clusters_beyond_the_distinct_samples_stay_empty():
 def test_a_saved_model_says_the_same(fitted, tmp_path):
     X, _, model = fitted
     model.save(tmp_path / "model.onmf")
-    other = onmf.load(tmp_path / "model.onmf")
+    other = onmf.ONMF.load(tmp_path / "model.onmf")
     assert other.loss == "kl"
     np.testing.assert_array_equal(other.predict(X), model.labels_)
     np.testing.assert_array_equal(other.distance(X), model.distance(X))

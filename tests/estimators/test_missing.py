@@ -205,7 +205,7 @@ def test_fewer_directions_than_clusters_leave_empty_clusters():
 def test_a_saved_model_places_samples_with_holes(tmp_path):
     model = fit()
     model.save(tmp_path / "model.onmf")
-    loaded = onmf.load(tmp_path / "model.onmf")
+    loaded = onmf.ONMF.load(tmp_path / "model.onmf")
     assert np.array_equal(loaded.predict(X), model.labels_)
     assert loaded.n_missing_ == model.n_missing_
 

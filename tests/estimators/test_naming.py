@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from onmf import ONMF, load
+from onmf import ONMF
 from onmf.datasets import make_rays
 from onmf.estimators.storage import model_bytes
 from onmf.exceptions import FormatError
@@ -28,7 +28,7 @@ def test_given_before_found_before_number():
 def test_names_stay_with_their_cluster(fitted, tmp_path):
     """Of a saved model, of a stream, and of a fit from the model with the clusters reversed."""
     fitted.save(path := tmp_path / "m.onmf", samples=False)
-    for model in (load(path), load(path).partial_fit(X)):
+    for model in (ONMF.load(path), ONMF.load(path).partial_fit(X)):
         assert model.cluster_names_[2] == "Motor sport"
     for init in (fitted, str(path)):
         again = ONMF(6, init=init).fit(X[::-1])
@@ -78,4 +78,4 @@ def test_forged_names_are_refused(fitted, tmp_path, names):
     model.names_found_ = names
     (tmp_path / "m.onmf").write_bytes(model_bytes(model))
     with pytest.raises(FormatError, match="names of clusters"):
-        load(tmp_path / "m.onmf")
+        ONMF.load(tmp_path / "m.onmf")

@@ -174,7 +174,7 @@ def test_outliers_are_no_unassigned_samples():
 def test_a_saved_model_knows_its_outliers(tmp_path):
     fitted = model().fit(X)
     fitted.save(tmp_path / "m.onmf")
-    loaded = onmf.load(tmp_path / "m.onmf")
+    loaded = onmf.ONMF.load(tmp_path / "m.onmf")
     np.testing.assert_array_equal(loaded.predict(X), fitted.labels_)
     assert loaded.outliers == "auto"
     assert tuple(loaded.outlier_limit_) == tuple(fitted.outlier_limit_)
@@ -187,7 +187,7 @@ def test_a_forged_limit_is_refused(limit, tmp_path):
     header["attributes"]["outlier_limit_"] = limit
     (tmp_path / "m.onmf").write_bytes(container_bytes(MODEL, header, arrays))
     with pytest.raises(FormatError, match="its limit of outliers is no pair"):
-        onmf.load(tmp_path / "m.onmf")
+        onmf.ONMF.load(tmp_path / "m.onmf")
 
 
 def test_a_stream_leaves_outliers_out():

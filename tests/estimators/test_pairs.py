@@ -117,7 +117,7 @@ def test_a_file_of_any_pair_is_read_and_a_fit_from_it_keeps_the_ids(loss, names,
     X, _ = data_for(names)
     model = ONMF(K, loss=loss, random_state=0, **asked(names)).fit(X)
     model.save(tmp_path / "m.onmf")
-    loaded = onmf.load(tmp_path / "m.onmf")
+    loaded = onmf.ONMF.load(tmp_path / "m.onmf")
     np.testing.assert_array_equal(loaded.predict(X), model.labels_)
     assert repr(loaded) == repr(model)
     again = ONMF(init=loaded, loss=loss, random_state=0, **asked(names)).fit(X)
@@ -164,7 +164,7 @@ def test_missing_values_may_come_and_go_in_a_stream(missing, tmp_path):
     one, two = (complete, holes) if missing else (holes, complete)
     model = ONMF(K, random_state=0).partial_fit(one).partial_fit(two[:100])
     model.save(tmp_path / "m.onmf")
-    again = onmf.load(tmp_path / "m.onmf").partial_fit(one).partial_fit(two)
+    again = onmf.ONMF.load(tmp_path / "m.onmf").partial_fit(one).partial_fit(two)
     model.partial_fit(one).partial_fit(two)
     np.testing.assert_array_equal(again.cluster_centers_, model.cluster_centers_)
     assert adjusted_rand_score(samples(1)[1], model.predict(holes)) == 1

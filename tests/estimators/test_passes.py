@@ -157,7 +157,9 @@ def test_once_means_no_labels(tmp_path):
     np.testing.assert_array_equal(np.array(order)[model.predict(X)], two.labels_)
     np.testing.assert_array_equal(fit(X, 1).fit_predict(X), model.predict(X))
     model.save(tmp_path / "model.onmf")
-    np.testing.assert_array_equal(onmf.load(tmp_path / "model.onmf").predict(X), model.predict(X))
+    np.testing.assert_array_equal(
+        onmf.ONMF.load(tmp_path / "model.onmf").predict(X), model.predict(X)
+    )
     with pytest.raises(ValueError, match="passes=2"):
         model.explain(X)
     two.set_params(solver__passes=1).fit(X)

@@ -171,7 +171,7 @@ def test_no_file_has_a_sample_of_the_fit_but_a_pickle(tmp_path):
 
 def test_saved_models_say_the_same_and_keep_no_sample(tmp_path):
     MODEL.save(tmp_path / "model.onmf", samples=False)
-    again = onmf.load(tmp_path / "model.onmf")
+    again = onmf.ONMF.load(tmp_path / "model.onmf")
     assert "_kept" not in vars(again)
     np.testing.assert_array_equal(again.predict_proba(X), MODEL.predict_proba(X))
     np.testing.assert_array_equal(again.unusual(X), MODEL.unusual(X))
@@ -224,7 +224,7 @@ def test_what_cannot_be_learnt_stops_neither_a_fit_nor_a_save(tmp_path, monkeypa
     monkeypatch.setattr(kept, "curve_of_samples", fails)
     model = ONMF(4, random_state=0).fit(X)
     model.save(tmp_path / "model.onmf")
-    again = onmf.load(tmp_path / "model.onmf")
+    again = onmf.ONMF.load(tmp_path / "model.onmf")
     np.testing.assert_array_equal(again.unusual(X), model.unusual(X))
     with pytest.raises(ValueError, match="was saved without what it needs"):
         again.predict_proba(X)

@@ -169,7 +169,7 @@ def test_a_callable_gives_several_starts_to_the_paper_s_method_alone():
 def test_a_saved_model_has_its_solver(tmp_path):
     for solver in ("palm", Fast(passes=3), PALM("nsncp", (0, 5), accelerate=True)):
         ONMF(4, solver=solver, random_state=0).fit(X).save(tmp_path / "m.onmf")
-        assert repr(onmf.load(tmp_path / "m.onmf").solver) == repr(solver)
+        assert repr(onmf.ONMF.load(tmp_path / "m.onmf").solver) == repr(solver)
 
 
 def test_the_defaults_of_the_papers_method_are_those_that_are_documented():

@@ -35,7 +35,7 @@ def test_a_subclass_with_fewer_parameters_does_all_that_its_class_does(tmp_path)
     assert model.explain(X).certainty.shape == (120,)
     assert not model._get_doc_link()  # it is no page of ours
     model.save(tmp_path / "model.onmf")
-    loaded = onmf.load(tmp_path / "model.onmf")
+    loaded = onmf.ONMF.load(tmp_path / "model.onmf")
     assert type(loaded) is base
     assert loaded.get_params() == expected.get_params()
     np.testing.assert_array_equal(loaded.labels_, model.labels_)

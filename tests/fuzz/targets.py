@@ -90,7 +90,7 @@ def use_table(path: Path, **options: Any) -> None:
 
 
 def use_model(path: Path) -> None:
-    model = onmf.load(path)
+    model = onmf.ONMF.load(path)
     model.predict(np.ones((2, model.n_features_in_)))
     model.unusual(np.ones((2, model.n_features_in_)))
 

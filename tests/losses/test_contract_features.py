@@ -40,7 +40,7 @@ def test_a_fit_that_reads_x_twice_ends_near_one_that_may_read_it_often(loss, mon
 def test_a_model_comes_back_from_its_file(loss, tmp_path):
     model = model_of(loss, outliers=5).fit(X)
     model.save(tmp_path / "m.onmf")
-    again = onmf.load(tmp_path / "m.onmf")
+    again = onmf.ONMF.load(tmp_path / "m.onmf")
     assert again.loss == loss.name
     np.testing.assert_array_equal(again.predict(X), model.labels_)
     np.testing.assert_array_equal(again.distance(X), model.distance(X))

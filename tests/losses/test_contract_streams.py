@@ -40,7 +40,7 @@ def test_a_batch_of_half_of_the_kinds_makes_the_others_no_worse(loss, through_a_
     before = 1 - model.score(A)
     if through_a_file:
         model.save(tmp_path / "m.onmf", samples=False)
-        model = onmf.load(tmp_path / "m.onmf")
+        model = onmf.ONMF.load(tmp_path / "m.onmf")
     for batch in np.split(B, 3):
         model.partial_fit(batch)
     assert 1 - model.score(A) <= 1.02 * before
@@ -116,7 +116,7 @@ def test_a_stream_continues_from_its_file(loss, tmp_path):
     """Bit for bit; dense batches and sparse ones, which are then all kept as sparse rows."""
     model = stream_of([X[:40], sp.csr_array(X[40:70])], loss)
     model.save(tmp_path / "m.onmf")
-    again = onmf.load(tmp_path / "m.onmf")
+    again = onmf.ONMF.load(tmp_path / "m.onmf")
     for batch in (X[70:] ** 0.9, X[::-1] ** 1.1):
         for one in (model, again):
             one.partial_fit(batch)
@@ -132,7 +132,7 @@ def test_a_saved_stream_has_rows_of_the_data_unless_they_are_left_out(loss, tmp_
         model.save(tmp_path / "m.onmf", samples=samples)
         content = (tmp_path / "m.onmf").read_bytes()
         assert all((row.tobytes() in content) == samples for row in X)
-        again = onmf.load(tmp_path / "m.onmf")
+        again = onmf.ONMF.load(tmp_path / "m.onmf")
         assert hasattr(again, "_stream") == samples
         np.testing.assert_array_equal(again.ray_weight_, model.ray_weight_)
         again.partial_fit(X)
@@ -156,12 +156,12 @@ def test_a_forged_stream_is_refused(loss, name, value, tmp_path):
     assert f"stream.{name}" in arrays
     path.write_bytes(container_bytes(MODEL, header, arrays | {f"stream.{name}": value}))
     with pytest.raises(FormatError):
-        onmf.load(path)
+        onmf.ONMF.load(path)
     for fact, wrong in (("seen", 0), ("count", "x"), ("samples_only", 1)):
         stream = {"stream": header["stream"] | {fact: wrong}}
         path.write_bytes(container_bytes(MODEL, header | stream, arrays))
         with pytest.raises(FormatError):
-            onmf.load(path)
+            onmf.ONMF.load(path)
 
 
 def test_a_ray_that_becomes_that_of_another_kind_is_a_new_cluster(loss):

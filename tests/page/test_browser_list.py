@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from command_line import run
-from onmf import ONMF, cluster_texts
+from onmf import ONMF, cluster
 from onmf.page import html
 from onmf.page.periods import Period
 from onmf.page.samples import SampleTimes
-from onmf.prepare import apply
+from onmf.prepare import Words
 from onmf.rows.terms import DOCUMENTS
 from onmf.tree import Node, Tree
 from page.browsing import CHROMIUM
@@ -34,24 +34,29 @@ def texts():
     return made
 
 
-def write(place, model, texts, **facts):
+def topics_of(texts, name):
+    """Three topics, one of them with a name."""
+    return cluster(texts, 3, prepare=[Words(min_df=1, strip=())]).rename({1: name})
+
+
+def write(place, found, texts, **facts):
     """The page of texts and their topics."""
-    counts = apply(model.preprocessing_, texts)
-    found = model.explain(texts)
-    page = html(model, counts, texts=texts, terms=DOCUMENTS, explanation=found, **facts)
+    counts, about = found.model[0].transform(texts), found.explanation
+    page = html(found.onmf, counts, texts=texts, terms=DOCUMENTS, explanation=about, **facts)
     place.write_text(page, encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory, texts):
-    model = cluster_texts(texts, 3, min_df=1, strip=["none"]).rename({1: "Motor sport <i>"})
+    found = topics_of(texts, "Motor sport <i>")
+    model = found.onmf
     times = SampleTimes(["May", "June", "July"], np.arange(90) // 30)
     ids, parts = model.cluster_ids_.tolist(), np.split(model.labels_, 3)
     sizes = [{i: int(np.sum(part == i)) for i in ids} for part in parts]
     periods = [Period(name, sizes[t], {}) for t, name in enumerate(times.names)]
     place = tmp_path_factory.mktemp("page") / "report.html"
     names = [f"doc {i}" for i in range(90)]
-    write(place, model, texts, samples=names, times=times, periods=periods)
+    write(place, found, texts, samples=names, times=times, periods=periods)
     return place
 
 
@@ -192,7 +197,8 @@ def check_picture(picture, image):
 
 def test_the_levels_open_and_lead_to_the_documents_of_a_topic(browser, page_file, texts):
     """Three topics, two of which are put together; the names are those of the page."""
-    model = cluster_texts(texts, 3, min_df=1, strip=["none"]).rename({1: "<img src=x> & co"})
+    found = topics_of(texts, "<img src=x> & co")
+    model = found.onmf
     nodes = [
         Node(0, None, 0, 90, None, ()),
         Node(1, 0, 1, 60, None, ("<b>bold</b>",)),
@@ -203,7 +209,7 @@ def test_the_levels_open_and_lead_to_the_documents_of_a_topic(browser, page_file
     ]
     model.tree_ = Tree(nodes, 3 + model.labels_)
     place = page_file.with_name("levels.html")
-    write(place, model, texts, samples=[f"doc {i}" for i in range(90)])
+    write(place, found, texts, samples=[f"doc {i}" for i in range(90)])
     page = browser.new_context(reduced_motion="reduce").new_page()
     page.goto(place.as_uri())
     levels = page.locator("#levels")

@@ -119,7 +119,7 @@ def test_scores_and_samples_from_memberships_are_lazy(dense, of_dense):
 def test_a_model_fitted_on_dask_can_be_stored(dense, tmp_path):
     model = ONMF(5, random_state=0).fit(chunked(dense, UNEVEN))
     model.save(tmp_path / "model.onmf")
-    again = onmf.load(tmp_path / "model.onmf")
+    again = onmf.ONMF.load(tmp_path / "model.onmf")
     np.testing.assert_array_equal(again.membership_, model.membership_.compute())
     assert again.history_ == model.history_
 

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from onmf.prepare.units import dominant_features
 
 from onmf.prepare import Depth, Log, Rescale, Tfidf
 from onmf.prepare.arrays import feature_squares, sample_totals
 from onmf.prepare.batches import batch_sentence
 from onmf.prepare.genes import MOST_NAMES_READ, dates, rows_are_genes, share_of_genes
-from onmf.prepare.units import dominant_features
 from onmf.rows import (
     ENTRIES_PER_PART,
     MOST_LISTED,

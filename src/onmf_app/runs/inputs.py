@@ -11,12 +11,12 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 import scipy.sparse as sp
+from onmf.prepare.expression import default_steps
+from onmf.prepare.units import default_scaling
 
 from onmf.files import checksum
 from onmf.prepare import Strip, Variable, apply
-from onmf.prepare.expression import default_steps
 from onmf.prepare.steps import STEPS, Step, apply_step
-from onmf.prepare.units import default_scaling
 from onmf.rows import (
     DOCUMENTS,
     EMBEDDED,

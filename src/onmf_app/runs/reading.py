@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
+from onmf.prepare.expression import DEFAULT_WORDS, are_counts_of_events
 
 from onmf.losses import LOSSES
 from onmf.prepare import Words
 from onmf.prepare.arrays import parts_of
-from onmf.prepare.expression import DEFAULT_WORDS, are_counts_of_events
 from onmf.prepare.steps import suited_loss
 from onmf.rows import Progress, Table
 from onmf_app.console import note, notes, waiting, within_memory

@@ -11,8 +11,8 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
-
 from onmf.prepare.expression import are_counts_of_events
+
 from onmf.rows import Array, Table, listing
 from onmf_app.read.formats import can_drop
 from onmf_app.runs.inputs import Input

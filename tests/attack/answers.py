@@ -223,7 +223,7 @@ def a_stream_is_the_same_in_other_forms_scales_and_after_a_save(rng, folder):
                 quiet(model.partial_fit, form(batch))
                 if kept:
                     model.save(folder / "stream.onmf")
-                    model = quiet(load, folder / "stream.onmf")
+                    model = quiet(ONMF.load, folder / "stream.onmf")
         except ValueError as error:
             return str(error)
         return np.asarray(quiet(model.predict, form(X)))

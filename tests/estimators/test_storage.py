@@ -183,7 +183,6 @@ def test_the_file_is_what_numpy_and_json_read(path, model):
         assert all(info.compress_type == zipfile.ZIP_STORED for info in archive.infolist())
         centers = archive.read("cluster_centers_.npy")
     assert (header["format"], header["version"]) == ("onmf model", 1)
-    assert header["class"] == "ONMF"
     digest = hashlib.sha256(centers).hexdigest()
     assert header["arrays"]["cluster_centers_"] == {
         "dtype": "<f8",

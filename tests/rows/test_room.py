@@ -13,6 +13,14 @@ from onmf_app.read.formats import open_source, read_table
 N = 40_000_000
 
 
+@pytest.fixture(name="zeros")
+def zeros_packed(tmp_path):
+    path = tmp_path / "zeros.npz"
+    np.savez_compressed(path, X=np.zeros((N // 1000, 1000), np.uint8))
+    assert path.stat().st_size < N / 500
+    return path
+
+
 def test_zeros_are_unpacked_once_and_not_copied(zeros):
     tracemalloc.start()
     try:

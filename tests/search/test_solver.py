@@ -1,7 +1,5 @@
 """The promises of the default solver."""
 
-import warnings
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -252,9 +250,3 @@ def test_the_order_of_arrays_and_read_only_data_do_not_matter(model):
     frozen.flags.writeable = False
     for other in (np.asfortranarray(X), frozen):
         np.testing.assert_array_equal(model.fit(other).labels_, plain)
-
-
-def test_no_warning_on_ordinary_data(model):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model.fit(hard())

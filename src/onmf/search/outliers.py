@@ -152,16 +152,12 @@ def energy(rows: Array, outliers: Outliers | None) -> Array:
 
 
 def even(rows: Array, outliers: Outliers | None) -> tuple[Array, Array]:
-    """Rows to start from and their energy. With outliers no sample is longer than the
-    median one, for long ones would attract every ray.
-    """
+    """Rows to start from, and their energy: long outliers would attract every ray."""
     sqnorms = energy(rows, outliers)
     if outliers is None:
         return rows, sqnorms
-    count = np.square(rows[:, -SAMPLE_COLUMNS].astype(np.float64))
-    sample = sqnorms / divisor(count)
-    bound = median_of(sample, count)
-    shrink = np.sqrt(bound / np.maximum(sample, bound)) if bound else sqnorms > 0
+    bound = np.median(sqnorms)
+    shrink = np.sqrt(bound / np.maximum(sqnorms, bound)) if bound else sqnorms > 0
     Y = np.ascontiguousarray(rows[:, :-SAMPLE_COLUMNS])
     return Y * shrink[:, None].astype(Y.dtype), sqnorms * np.square(shrink)
 

@@ -151,8 +151,7 @@ class Input:
 
         few : whether the rows are read a few times only, so that many of them stay there, too.
         """
-        few = few and not self.center_batches
-        table = self._read(progress, few)
+        table = self._read(progress, few and not self.center_batches)
         if self.more:
             new = [replace(self, path=path)._read_new(progress) for path in self.more]
             table = joined([table, *new], [path.name for path in self.paths])
@@ -202,8 +201,6 @@ class Input:
         found = default_steps(table.X, table.features) or default_scaling(table.X)
         if self.settings.get(VARIABLE) is not None:
             found.pop(Variable.name, None)  # the user chose, or chose all
-        if not found:
-            return self
         steps = tuple(name for name in STEPS if name in {*found, *self.steps})
         learnt = {name: value for step in found.values() for name, value in step.items()}
         return replace(self, steps=steps, settings=self.settings | learnt)
@@ -254,8 +251,7 @@ class Input:
         if recorded.describe is not None:
             recorded = replace(recorded, describe=str(folder / recorded.describe))
         for name in OF_SAMPLES:
-            found = class_file(folder / (getattr(recorded, name) or "."))
-            if found is not None:
+            if found := class_file(folder / (getattr(recorded, name) or ".")):
                 changed: dict[str, Any] = {name: _spec(str(found[0]), found[1])}
                 recorded = replace(recorded, **changed)
         return recorded
@@ -306,14 +302,13 @@ def is_of_kind(value: Any, kind: Any) -> bool:
         return isinstance(value, kind)
     except TypeError:  # words: several, or one of a few
         parts = value if isinstance(value, tuple) else (value,)
-        words = all(isinstance(part, str) for part in parts)
-        return words or (value is None and type(None) in get_args(kind))
+        no_word = value is None and type(None) in get_args(kind)
+        return no_word or all(isinstance(part, str) for part in parts)
 
 
 def step_parameters() -> set[str]:
     """The names of all parameters of steps that an option sets."""
-    options = (option for step in STEPS.values() for option in step.options)
-    return {option.parameter for option in options if option.parameter}
+    return {own.parameter for step in STEPS.values() for own in step.options if own.parameter}
 
 
 def relative_path(folder: Path, path: Path) -> str:

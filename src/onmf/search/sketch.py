@@ -70,9 +70,7 @@ class CommonPart(NamedTuple):
         parts = Y @ L
         left = float(np.square(Y - parts @ L.T).sum())
         factors = np.sqrt(np.minimum(1, COMMON_SIZE**2 * left / values[: L.shape[1]]))
-        if not left:
-            return None
-        return cls(L, factors)
+        return cls(L, factors) if left else None
 
     def removed(self, Y: Array) -> Array:
         """YT."""

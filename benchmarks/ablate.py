@@ -21,7 +21,7 @@ from onmf.datasets import make_paper_synthetic, make_rays
 from onmf.losses import kl_starts, ray_alternation
 from onmf.prepare import Tfidf
 from onmf.search import rays, sketch, starts, swaps
-from onmf.search.row_problems import unit
+from onmf.search.numpy_kernels import unit
 from sets import Set
 from tables import table, write_section
 

@@ -16,7 +16,7 @@ from onmf.number.rays import (
     RayHalf,
     precision,
 )
-from onmf.search.row_problems import unit
+from onmf.search.numpy_kernels import unit
 
 MAKE = pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 

@@ -13,8 +13,8 @@ import numpy as np
 from onmf.number.halves import Cut, HalfLabels
 from onmf.number.path import ONE_BY_ONE, beginning, line
 from onmf.rows.sweep import Array, row_sqnorm
+from onmf.search.numpy_kernels import kernels, unit
 from onmf.search.rays import Clustering, alternate, spread
-from onmf.search.row_problems import kernels, unit
 from onmf.search.sketch import SUBSPACE_STEPS, orthonormal
 
 WIDTH = 100  # columns of the sketch, the same for all K: figures must not depend on the last K

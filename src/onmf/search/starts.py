@@ -16,9 +16,9 @@ import numpy as np
 
 from onmf.rows.sweep import Array, Data
 from onmf.rows.threads import in_threads
+from onmf.search.numpy_kernels import GAIN, kernels, unit
 from onmf.search.outliers import SAMPLE_COLUMNS, Outliers, cap, energy, even, with_samples
 from onmf.search.rays import Clustering, alternate, drawn, relocate, spread
-from onmf.search.row_problems import GAIN, kernels, unit
 from onmf.search.sketch import Sketch, sketch
 from onmf.search.swaps import improve, members, splits
 

@@ -12,8 +12,8 @@ from heapq import heappop, heappush
 import numpy as np
 
 from onmf.rows.sweep import Array
+from onmf.search.numpy_kernels import GAIN, kernels, unit
 from onmf.search.rays import Clustering, alternate, every_place, relocate, unexplained
-from onmf.search.row_problems import GAIN, kernels, unit
 
 # `make ablate` has what several trials, neighbours, and moves after a round are worth.
 SPLIT_TRIALS = 4  # tried for each split

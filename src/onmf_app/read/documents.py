@@ -1,132 +1,87 @@
 """Texts: the files of a folder, the lines of a file, or a column of a table."""
 
 import csv
-import warnings
 from collections import defaultdict
-from collections.abc import Collection, Iterator
-from importlib import import_module
-from itertools import islice
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from onmf.exceptions import TableWarning
-from onmf.files import visible_files
-from onmf.rows import (
-    ID_HEADINGS,
-    ROWS_INSPECTED,
-    WORDS_OF_A_TEXT,
-    Options,
-    Progress,
-    Table,
-    check_unique,
-    class_names,
-    column_of_texts,
-    listing,
-    no_progress,
-    one_line,
-)
-from onmf_app.read.annotation import with_classes
 from onmf_app.read.cells import unguard_cell
-from onmf_app.read.delimited import text_cells
-from onmf_app.read.formats import known_ending
-from onmf_app.read.layouts import LINES_INSPECTED
-from onmf_app.read.records import Row, json_objects
-from onmf_app.read.text_files import LONGEST_LINE, decode_text, text_lines
+from onmf_app.read.layouts import ID_HEADINGS, LINES_INSPECTED
+from onmf_app.read.sources import Row, json_objects, open_workbook, sheet_rows
+from onmf_app.read.streams import LONGEST_LINE, Note, Progress, decode_text, ignore, listing
+from onmf_app.read.streams import text_blocks
+from onmf_app.read.tables import separator
 
 TEXT_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq", ".xlsx")
-NO_CLASS = "no text"  # of an empty text whose cell with the class is empty
-MOST_NUMBERS = 2  # columns of numbers beside texts; with more, the numbers may be what is meant
 NO_TEXT = (".npy", ".npz", ".mtx", ".h5ad", ".h5", ".hdf5", ".json")
+WORDS_OF_A_TEXT = 4  # in most cells of a column; names and classes have fewer
+ROWS_INSPECTED = 20
+MOST_NUMBERS = 2  # columns of numbers beside texts; with more, the numbers may be what is meant
 
 
 def read_documents(
-    path: str | Path,
-    *,
-    column: str | None = None,
-    id_column: str | None = None,
-    labels: str | Path | None = None,
-    encoding: str | None = None,
-    follow_links: bool = False,
-    progress: Progress = no_progress,
-) -> Table:
-    """Read texts: one per file of a folder, line of a file, or row of a table.
+    path: Path,
+    column: str | None,
+    id_column: str | None,
+    encoding: str | None,
+    links: bool,
+    note: Note,
+    progress: Progress,
+) -> tuple[list[str], list[str], list[Row]]:
+    """Texts, their names, and for a table all of its cells.
 
-    Parameters
-    ----------
-    path : str or Path
-        A folder, without its hidden files; a text file, also `.gz`; or a table (`.csv`, `.tsv`,
-        `.jsonl`, `.parquet`, `.xlsx`).
-    column : str, optional
-        Column with the texts of a table.
-    id_column : str, optional
-        Column with the names of the documents of a table.
-    labels : str or Path, optional
-        True classes: a column of the table, or a file with one class per line, or lines
-        `document,class`.
-    encoding : str, optional
-        Of the files; by default UTF-8, and for what is not UTF-8 one that is recognised, with a
-        `TableWarning`.
-    follow_links : bool, default=False
-        Whether the folder may have links to files outside it; otherwise they are refused.
-    progress : callable, optional
-        Called with (done, total): files of a folder, or bytes of a file.
-
-    Returns
-    -------
-    Table
-        X is the list of texts. Files are named by their path in the folder, lines and rows by their
-        number from 1. Empty texts stay, except at the end of a file.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from onmf_app.read.documents import read_documents
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "talks.txt")
-    >>> _ = path.write_text("stars and planets\\n\\ngenes and cells\\n")
-    >>> read_documents(path)[:2]
-    (['stars and planets', '', 'genes and cells'], ['1', '2', '3'])
+    Files are named by their path in the folder, lines and rows by their number from 1. Empty texts
+    stay, except at the end of a file.
     """
-    path = Path(path)
-    ending = Path(path.name.lower().removesuffix(".gz")).suffix
+    ending = text_ending(path)
     if path.is_file() and ending in NO_TEXT:
         raise ValueError(f"{path.name} has no texts: give a folder, a text file or a table.")
+    rows: list[Row] = []
     if path.is_file() and (ending in TEXT_TABLES or column is not None):
-        rows = without_empty_end(list(_rows(path, ending, progress, encoding)))
-        table = _from_rows(path.name, rows, column, id_column, labels)
+        rows = _without_empty_end([*table_rows(path, ending, encoding, note, progress)])
+        texts, names = _from_rows(path.name, rows, column, id_column)
+    elif path.is_dir():
+        found = _from_folder(path, links, encoding, note, progress)
+        texts, names = [*found.values()], [*found]
     else:
-        found = (
-            _from_folder(path, follow_links, progress, encoding)
-            if path.is_dir()
-            else _from_lines(path, progress, encoding)
-        )
-        table = Table(list(found.values()), list(found), [])
-    if not any(table.X):
+        lines = chain.from_iterable(text_blocks(path, encoding, note, progress))
+        texts = _without_empty_end([line.decode("utf-8", "replace").strip() for line in lines])
+        names = [str(i) for i in range(1, len(texts) + 1)]
+    if not any(texts):
         raise ValueError(f"{path.name} is empty: it has no documents.")
-    return with_classes(table, labels, path.name)
+    return texts, names, rows
+
+
+def text_ending(path: Path) -> str:
+    return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 def find_documents(
-    path: Path, drop: Collection[str] = (), encoding: str | None = None
+    path: Path, numbers_endings: Collection[str], drop: Collection[str], encoding: str | None
 ) -> str | None:
     """The column of texts, or "" for files and lines; None if the input is something else.
 
     Documents are a folder of files of no format of numbers, a `.txt` file whose lines are words, or
     a table with texts and at most MOST_NUMBERS columns of numbers, such as a year.
     """
-    ending = Path(path.name.lower().removesuffix(".gz")).suffix
-    if isinstance(path, Path) and path.is_dir():
-        kinds = {known_ending(name.name) for name in visible_files(path, links=True)}
-        return "" if kinds and kinds <= {None, ".txt"} and known_ending(path.name) is None else None
+    ending = text_ending(path)
+    if path.is_dir():
+        from onmf.files import visible_files
+
+        names = [name.name.lower() for name in visible_files(path, links=True)]
+        plain = all(n.endswith(".txt") or not n.endswith(tuple(numbers_endings)) for n in names)
+        return "" if names and plain and not path.name.lower().endswith(".parquet") else None
     if not path.is_file() or ending not in (*TEXT_TABLES, ".txt"):
         return None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TableWarning)
-            if ending == ".txt":
-                lines = [*islice(text_lines(path, no_progress, encoding), LINES_INSPECTED)]
-                return "" if _are_texts(lines) else None
-            rows = [*islice(_rows(path, ending, no_progress, encoding), ROWS_INSPECTED)]
+        if ending == ".txt":
+            lines = chain.from_iterable(text_blocks(path, encoding))
+            few = [line.decode("utf-8", "replace") for line in islice(lines, LINES_INSPECTED)]
+            return "" if _are_texts(few) else None
+        rows = [*islice(table_rows(path, ending, encoding), ROWS_INSPECTED)]
     except (ValueError, ImportError):
         return None  # for the reader of tables, whose message says more
     columns: dict[str, list[Any]] = defaultdict(list)
@@ -137,8 +92,16 @@ def find_documents(
     numbers = {name for name, cells in columns.items() if any(map(_is_number, cells))}
     if len(numbers - ID_HEADINGS) > MOST_NUMBERS:
         return None
-    texts = {j: [*map(str, c)] for j, (n, c) in enumerate(columns.items()) if n not in numbers}
-    return column_of_texts([*columns], texts)
+    return column_of_texts({n: [*map(str, c)] for n, c in columns.items() if n not in numbers})
+
+
+def column_of_texts(columns: dict[str, list[str]]) -> str | None:
+    """The column whose cells have most words, if most have so many that they are texts."""
+    words = {
+        name: median(len(cell.split()) for cell in cells) for name, cells in columns.items() if cells
+    }
+    longest = max(words, key=lambda name: words[name], default=None)
+    return longest or None if longest is not None and words[longest] >= WORDS_OF_A_TEXT else None
 
 
 def _are_texts(lines: list[str]) -> bool:
@@ -158,18 +121,14 @@ def _is_number(cell: Any) -> bool:
     return True
 
 
-def without_empty_end(rows: list[Any]) -> list[Any]:
+def _without_empty_end(rows: list[Any]) -> list[Any]:
     """The rows, or lines, up to the last that is not empty."""
     return rows[: next((i for i in range(len(rows), 0, -1) if rows[i - 1]), 0)]
 
 
 def _from_rows(
-    file: str,
-    rows: list[Row],
-    column: str | None,
-    id_column: str | None,
-    labels: str | Path | None,
-) -> Table:
+    file: str, rows: list[Row], column: str | None, id_column: str | None
+) -> tuple[list[str], list[str]]:
     """One document per row of a table."""
     known = list(dict.fromkeys(name for row in rows for name in row))
     column, id_column = wanted = [_spelled(name, known) for name in (column, id_column)]
@@ -178,67 +137,90 @@ def _from_rows(
         said = f"has no column {listing(lost)}" if lost else "is a table"
         raise ValueError(
             f"{file} {said}: name the column of texts with --text-column, and that of their "
-            f"names, if any, with --id-column. Its columns are {listing(map(one_line, known))}."
+            f"names, if any, with --id-column. Its columns are {listing(known)}."
         )
     texts = ["" if (text := row.get(column)) is None else str(text).strip() for row in rows]
     names = [str(i) for i in range(1, len(rows) + 1)]
     if id_column is not None:
         given = [row.get(id_column) for row in rows]
         names = [f"row {i}" if own in (None, "") else str(own) for i, own in enumerate(given, 1)]
-    check_unique(names, "documents", file)
-    classes = None
-    if labels in known:
-        values = [row.get(str(labels)) for row in rows]
-        values = [v if text or v else NO_CLASS for v, text in zip(values, texts, strict=True)]
-        classes = class_names(values, names, f"column {str(labels)!r} of {file}")
-    return Table(texts, names, [], classes)
+    return texts, names
 
 
-def _spelled(name: str | None, known: list[str]) -> str | None:
+def _spelled(name: str | None, known: Sequence[str]) -> str | None:
     """A column; if there is none of this name, the only one that differs from it by capitals."""
     alike = [own for own in known if name is not None and own.lower() == name.lower()]
     return alike[0] if name not in known and len(alike) == 1 else name
 
 
-def _rows(path: Path, ending: str, progress: Progress, encoding: str | None) -> Iterator[Row]:
-    if ending in (".jsonl", ".ndjson"):
-        return json_objects(path, progress, encoding)
+def table_rows(
+    path: Path,
+    ending: str,
+    encoding: str | None = None,
+    note: Note = ignore,
+    progress: Progress = ignore,
+) -> Iterator[Row]:
+    """The rows of a table as dictionaries, by the headings."""
+    if ending in (".jsonl", ".ndjson", ".json"):
+        yield from json_objects(path, encoding, note, progress)
+        return
     if ending in (".parquet", ".pq"):
-        rows: Iterator[Row] = import_module("onmf.rows.parquet").read_rows(path)
-        return rows
-    return _cells(path, ending, progress, encoding)
+        from onmf.rows.parquet import read_rows
+
+        yield from read_rows(path)
+        return
+    for number, line in cell_lines(path, ending, encoding, note, progress):
+        if number == 0:
+            headings = [unguard_cell(heading.strip()) for heading in line]
+        elif not line:
+            yield {}
+        elif len(line) != len(headings):
+            raise ValueError(
+                f"{path.name} has {len(line)} cells in line {number} but {len(headings)} in its "
+                "header."
+            )
+        else:
+            yield dict(zip(headings, map(unguard_cell, line), strict=True))
 
 
-def _cells(path: Path, ending: str, progress: Progress, encoding: str | None) -> Iterator[Row]:
-    sheet = ending == ".xlsx"
-    read: Any = import_module("onmf_app.read.workbook").sheet_cells if sheet else text_cells
+def cell_lines(
+    path: Path,
+    ending: str,
+    encoding: str | None = None,
+    note: Note = ignore,
+    progress: Progress = ignore,
+) -> Iterator[tuple[int, list[str]]]:
+    """The cells of a text table or a first sheet; 0 is the number of the line of headings."""
+    if ending == ".xlsx":
+        with open_workbook(path) as book:
+            rows = sheet_rows(book, book.sheet_names[0])
+        start = next((i for i, row in enumerate(rows) if row), len(rows))
+        yield from enumerate(rows[start:])
+        return
+    lines = chain.from_iterable(text_blocks(path, encoding, note, progress))
+    top = [*islice(lines, LINES_INSPECTED)]
+    mark = separator([line.decode("utf-8", "replace") for line in top[:1]], ending)
+    text = (line.decode("utf-8", "replace") + "\n" for line in chain(top, lines))
+    reader, headed = csv.reader(text, delimiter=mark, skipinitialspace=mark == " "), False
     before = csv.field_size_limit(LONGEST_LINE)  # documents exceed the default
     try:
-        lines = read(path, Options(progress=progress, encoding=encoding))
-        before_this, top = next(lines, (0, []))
-        headings = [unguard_cell(heading.strip()) for heading in top]
-        for number, cells in lines:
-            if sheet:  # empty rows, so that later ones keep their numbers
-                yield from ({} for _ in range(before_this + 1, number))
-                before_this = number
-            if len(cells) != len(headings):
-                raise ValueError(
-                    f"{path.name} has {len(cells)} cells in line {number} but {len(headings)} in "
-                    "its header."
-                )
-            yield dict(zip(headings, map(unguard_cell, cells), strict=True))
+        for cells in reader:
+            if cells:
+                yield reader.line_num if headed else 0, cells
+                headed = True
+    except csv.Error as error:
+        raise ValueError(
+            f"{path.name} is not a text table at line {reader.line_num}: {error}."
+        ) from error
     finally:
         csv.field_size_limit(before)
 
 
-def _from_lines(path: Path, progress: Progress, encoding: str | None) -> dict[str, str]:
-    lines = without_empty_end([line.strip() for line in text_lines(path, progress, encoding)])
-    return {str(number): line for number, line in enumerate(lines, 1)}
-
-
 def _from_folder(
-    path: Path, links: bool, progress: Progress, encoding: str | None
+    path: Path, links: bool, encoding: str | None, note: Note, progress: Progress
 ) -> dict[str, str]:
+    from onmf.files import visible_files
+
     names = visible_files(path, links)
     texts: dict[str, str] = {}
     encodings: dict[str, list[str]] = defaultdict(list)  # of files that are not UTF-8
@@ -248,7 +230,7 @@ def _from_folder(
         except ValueError:
             used = ""
         if used != (encoding or "utf-8"):
-            encodings[used].append(one_line(name))
+            encodings[used].append(name)
         progress(done, len(names))
     if unread := encodings.pop("", []):
         raise ValueError(
@@ -256,10 +238,8 @@ def _from_folder(
             "Name their encoding with --encoding, or move them elsewhere."
         )
     for used, files in encodings.items():
-        warnings.warn(
+        note(
             f"{len(files)} of the {len(names)} files are not UTF-8 and are read as {used}: "
-            f"{listing(files)}; --encoding names another one.",
-            TableWarning,
-            stacklevel=3,
+            f"{listing(files)}; --encoding names another one."
         )
     return texts

@@ -1,0 +1,113 @@
+"""`onmf predict`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from onmf_app.commands.options import CONFIG, INPUT, SET, Command, Settings
+
+FILLS = {"refuse": None, "zero": 0.0, "nan": float("nan")}  # of features that the input lacks
+
+
+@click.command("predict", cls=Command)
+@click.argument("run", type=click.Path(exists=True, path_type=Path))
+@click.argument("input", type=INPUT)
+@click.option("-o", "--out", type=click.Path(dir_okay=False, path_type=Path),
+              help="File for the labels, like labels.csv; NEW-labels.csv for NEW.csv.")  # fmt: skip
+@click.option("--labels", metavar="COLUMN|FILE[:COLUMN]", help="Known classes, to compare with.")
+@click.option("--text-column", metavar="NAME", help="Column of a table with documents.")
+@click.option("--missing", type=click.Choice(list(FILLS)), default="refuse", show_default=True,
+              help="Features of the model that INPUT lacks; nan: as missing values.")  # fmt: skip
+@click.option("--probabilities", is_flag=True, help="Add probability_0 and so on, by cluster id.")
+@SET
+@CONFIG
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+def run_predict(
+    run: Path, out: Path | None, missing: str, probabilities: bool, force: bool, as_json: bool,
+    sets: tuple[str, ...], **asked: Any,
+) -> None:  # fmt: skip
+    """Assign new samples to the clusters of a run.
+
+    RUN is the folder of `onmf cluster`, or a model.onmf file. INPUT goes through the same
+    preparation as the input of the run. Features are matched by name.
+
+    \b
+    Example:
+      onmf predict result new_tumours.csv
+    """
+    import onmf
+    from onmf.files import place_for, replace_files
+    from onmf_app import tables
+    from onmf_app.console import note, notes, say
+    from onmf_app.inputs import read_new, received
+    from onmf_app.run import Run
+
+    path = received(asked.pop("input"))
+    out = out or Path(f"{path.name.partition('.')[0]}-labels.csv")
+    settings = Settings.of(sets)
+    with place_for(out.parent, [out.name], force):
+        if run.is_dir():
+            whole = Run.read(run)
+            found, options = whole.found, whole.options(run)
+            options = {n: v for n, v in options.items() if n not in ("labels", "time", "batch")}
+        else:
+            found, options = onmf.load(run), {}
+        options |= {n: v for n, v in asked.items() if v is not None} | settings.read
+        data = read_new(path, options, found)
+        terms = found.terms
+        with notes(path.name, terms):
+            table = found.place(given(data), missing=FILLS[missing])
+        if not isinstance(data.data, list):
+            note(path.name, differences(data.features, found.features, missing), terms)
+        table.index = [*map(str, data.samples)]
+        if not probabilities:
+            table = table[["cluster", "probability", "distance", "unusual"]]
+        texts = data.data if isinstance(data.data, list) else None
+        sheet = tables.labels_table(table, found.names, texts)
+        replace_files(out.parent, {out.name: tables.csv_text(sheet)})
+    ids = table["cluster"].to_numpy()
+    sizes = {own: int((ids == own).sum()) for own in found.onmf.cluster_ids_.tolist()}
+    nowhere = int((ids < 0).sum())
+    facts = {"samples": len(ids), "cluster_sizes": [*sizes.values()],
+             "samples_in_no_cluster": nowhere, "scores": tables.scores_of(data.classes, ids)}  # fmt: skip
+    shown = ", ".join(map(str, sizes.values()))
+    sentence = f"{terms.counted(len(ids), 'sample')} in {terms.clusters} of {shown}"
+    sentence += f"{f', {nowhere} in none' if nowhere else ''}: {out}."
+    if facts["scores"] is not None:
+        sentence += f"\n{tables.score_sentence(facts['scores'])}"
+    say(json.dumps(facts, indent=2) if as_json else sentence)
+
+
+def given(data: Any) -> Any:
+    """New samples with the names of their features."""
+    import pandas as pd
+    import scipy.sparse as sp
+
+    X = data.data
+    if isinstance(X, list) or hasattr(X, "columns") or not data.features or not hasattr(X, "dtype"):
+        return X
+    if [*data.features] == [*map(str, range(len(data.features)))]:
+        return X
+    if sp.issparse(X):
+        return pd.DataFrame.sparse.from_spmatrix(X, columns=data.features)
+    return pd.DataFrame(X, columns=data.features)
+
+
+def differences(have: list[str], wanted: list[str], missing: str) -> list[str]:
+    """Notes on features that are on one side only."""
+    from onmf.rows import listing
+
+    if not {*have} & {*wanted}:
+        return []
+    said, there = [], {*have}
+    if unknown := len(there.difference(wanted)):
+        said.append(f"{unknown} features are not in the model and are not used.")
+    if lacking := [name for name in wanted if name not in there]:
+        names = listing(map(repr, lacking), len(lacking))
+        taken = "zero" if missing == "zero" else "missing"
+        said.append(f"the input lacks {len(lacking)} of the {len(wanted)} features of the model: "
+                    f"{names}; they are taken as {taken}.")  # fmt: skip
+    return said

@@ -514,7 +514,11 @@ class Clusters:
         from onmf.tree import build_tree
 
         return build_tree(
-            self.onmf, self._X, feature_names=self.feature_names, max_depth=max_depth, rank=self._rank
+            self.onmf,
+            self._X,
+            feature_names=self.feature_names,
+            max_depth=max_depth,
+            rank=self._rank,
         )
 
     def annotate(self, adata: Any, key_added: str = "onmf") -> None:
@@ -577,7 +581,8 @@ class Clusters:
         from onmf.page.periods import periods_of
 
         model, given, texts = self.onmf, self._given, self._given.texts
-        periods, times = [], None
+        periods: list[Any] = []
+        times = None
         if time is not None:
             periods, times = periods_of(time, model, self._X, self.feature_names)
         if texts is None and self._describe is not None:
@@ -640,8 +645,9 @@ class Clusters:
             own = zip(found.markers.clusters, pairs, strict=True)
             model.names_found_ = as_pairs({number: name for number, name in own if name})
         model.certainty_curve_ = found.calibration.array()
-        self.explanation, self.rows = found, found.clusters()
         self.markers = found.markers.renamed(model.cluster_names_)
+        self.explanation = found = replace(found, markers=self.markers)
+        self.rows = found.clusters()
         place = {own: number for number, own in enumerate(self.markers.clusters)}
         tops = self.markers.top(FEATURES_SHOWN)
         self.tops = [tops[place[row.cluster]] for row in self.rows]

@@ -169,11 +169,12 @@ class Commands(click.Group):
         if args[0] not in known and (args[0] == "-" or Path(args[0]).exists()):
             args = ["cluster", *args]
         elif args[0] not in known and not args[0].startswith("-"):
-            near = get_close_matches(args[0], known, 1)
-            file = "." in args[0] or "/" in args[0]
-            said = f"there is no file {args[0]!r}" if file else f"there is no command {args[0]!r}"
-            more = "" if file and not near else f": did you mean {(near or known)[0]!r}?"
-            raise click.UsageError(f"{said}{more or '.'}")
+            what = "file" if "." in args[0] or "/" in args[0] else "command or file"
+            folder = Path(args[0]).parent
+            files = map(str, folder.iterdir()) if folder.is_dir() else ()
+            near = get_close_matches(args[0], [*known, *files], 1)
+            more = f": did you mean {near[0]!r}?" if near else "."
+            raise click.UsageError(f"there is no {what} {args[0]!r}{more}")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

@@ -27,7 +27,8 @@ def before_fit(data: Any, how: dict[str, Any]) -> list[str]:
         isinstance(steps, list) and any(getattr(s, "name", s) in POSITIVE for s in steps)
     )
     with np.errstate(invalid="ignore", over="ignore"):  # the entries are not checked yet
-        return [*entries(X, refused), *genes(data), *single_feature(data.features)]
+        return [*entries(X, refused), *genes(data), *classes(X, data.features),
+                *single_feature(data.features)]  # fmt: skip
 
 
 def entries(X: Any, refused: bool) -> Iterator[str]:
@@ -45,7 +46,21 @@ def entries(X: Any, refused: bool) -> Iterator[str]:
         yield (
             f"{100 * n / total:.2g} % of the entries are negative: a cluster is a direction of any "
             "sign, as is right for embeddings and log ratios; of centred or standardised values, "
-            "cluster the original ones."
+            "take the original ones."
+        )
+
+
+def classes(X: Any, features: Sequence[str]) -> Iterator[str]:
+    """The answer among the features: 0, 1, ... or 1, 2, ... in the last column of measurements."""
+    if sp.issparse(X) or X.shape[1] < 2 or (X[:, :-1] == np.floor(X[:, :-1])).all():
+        return
+    found = np.unique(X[:, -1])
+    numbered = found[0] in (0, 1) and found[-1] - found[0] == len(found) - 1
+    if numbered and 1 < len(found) <= np.sqrt(len(X)) and (found == np.floor(found)).all():
+        name = features[-1]
+        yield (
+            f"feature {name!r} looks like known classes, not amounts: compare the clusters with it "
+            f"by --labels {name}, or leave it out with --drop {name!r}."
         )
 
 

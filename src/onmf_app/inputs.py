@@ -60,7 +60,7 @@ def read_new(path: Path, options: Mapping[str, Any], model: Any) -> Input:
     if not any(step.of_texts for step in model.steps):
         options = {n: v for n, v in options.items() if n not in ("text", "text_column")}
         return read(path, options, features=model.features)
-    known = {name: options.get(name) for name in ("encoding", "labels") if name in options}
+    known: dict[str, Any] = {n: options[n] for n in ("encoding", "labels") if n in options}
     for asked in (options, known, known | {"text": True}):
         try:
             found = read_input(path, **asked)
@@ -76,7 +76,9 @@ def read_new(path: Path, options: Mapping[str, Any], model: Any) -> Input:
 
 def described(path: Path, samples: Sequence[Any], column: str | None, ids: str | None) -> list[str]:
     """Texts that describe these samples, matched by name, or else by order."""
-    found = read_input(path, text=None if column is None else True, text_column=column, id_column=ids)
+    found = read_input(
+        path, text=None if column is None else True, text_column=column, id_column=ids
+    )
     if found.kind != "documents":
         found = read_input(path, text=True, id_column=ids)
     names = [*map(str, samples)]
@@ -118,8 +120,12 @@ def joined(first: Input, second: Input, file: str) -> Input:
             raise ValueError(f"{file} lacks features of the run: {listing(map(repr, missing))}.")
         order = [place[name] for name in first.features]
         if hasattr(X, "columns") or hasattr(second.data, "columns"):
-            one, two = (part if hasattr(part, "columns") else pd.DataFrame(
-                part.toarray() if sp.issparse(part) else part) for part in (X, second.data))
+            one, two = (
+                part
+                if hasattr(part, "columns")
+                else pd.DataFrame(part.toarray() if sp.issparse(part) else part)
+                for part in (X, second.data)
+            )
             two = two.iloc[:, order].set_axis(first.features, axis=1)
             X = pd.concat([one.set_axis(first.features, axis=1), two])
             X.index = pd.Index(samples)
@@ -127,12 +133,26 @@ def joined(first: Input, second: Input, file: str) -> Input:
             X = sp.csr_array(sp.vstack([X, sp.csc_array(second.data)[:, order]], "csr"))
         else:
             X = np.vstack([X, second.data[:, order]])
-    values = {}
+    values: dict[str, Any] = {}
     for key in ("classes", "times", "batches"):
         own = getattr(first, key), getattr(second, key)
         values[key] = None if None in own else [*own[0], *own[1]]
     told = (*first.notes, *second.notes)
     return first._replace(data=X, samples=samples, notes=tuple(dict.fromkeys(told)), **values)
+
+
+def with_names(data: Input) -> Any:
+    """The samples with the names of their features, by which a model finds them."""
+    import pandas as pd
+    import scipy.sparse as sp
+
+    X, names = data.data, [*data.features]
+    numbered = names == [*map(str, range(len(names)))]
+    if not in_memory(data) or isinstance(X, list) or hasattr(X, "columns") or numbered:
+        return X
+    if sp.issparse(X):
+        return pd.DataFrame.sparse.from_spmatrix(X, columns=names)
+    return pd.DataFrame(X, columns=names)
 
 
 def in_memory(data: Input) -> bool:

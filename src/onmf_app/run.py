@@ -27,7 +27,16 @@ from onmf.page import package_versions
 from onmf.rows import DOCUMENTS, one_line
 from onmf_app import tables
 from onmf_app.console import note, notes, waiting
-from onmf_app.inputs import OF_SAMPLES, Input, described, joined, read, relative, spec_again, spec_of
+from onmf_app.inputs import (
+    OF_SAMPLES,
+    described,
+    joined,
+    read,
+    relative,
+    spec_again,
+    spec_of,
+)
+from onmf_app.read import Input
 
 LABELS, CLUSTERS, MARKERS, CENTERS, SCALES, TREE, MODEL, REPORT, RUN = RESULTS = (
     "labels.csv",
@@ -71,7 +80,8 @@ class Run:
         data: Input,
         *,
         folder: Path,
-        paths: Sequence[Path],
+        inputs: Sequence[dict[str, Any]],
+        file: str,
         read: Mapping[str, Any],
         asked: Mapping[str, Any],
         seconds: float,
@@ -79,7 +89,8 @@ class Run:
     ) -> Self:
         """A new run, to be written into a folder.
 
-        paths : the inputs, in the order of their samples.
+        inputs : of `input_record`, in the order of their samples.
+        file : the name of the first.
         read : options of `read_input`.
         asked : what else the page and later commands need: images, describe, ...
         """
@@ -89,13 +100,11 @@ class Run:
         if asked.get("describe") is not None:
             path = Path(asked["describe"])
             beside["describe"], asked["describe"] = checksum(path), relative(folder, path)
-        links = bool(read.get("follow_links"))
-        inputs = [input_record(folder, path, links) for path in paths]
         n, m = len(data.samples), len(found.feature_names)
         record = {
-            "input": {"file": paths[0].name, "sha256": inputs[0]["sha256"], "samples": n,
+            "input": {"file": file, "sha256": inputs[0]["sha256"], "samples": n,
                       "features": m, "missing": int(getattr(found.onmf, "n_missing_", 0))},
-            "inputs": inputs,
+            "inputs": [*inputs],
             "read": {**read, **{name: spec for name, (spec, _) in specs.items()}},
             "beside": beside,
             "asked": asked,
@@ -117,12 +126,19 @@ class Run:
                 "name a model file."
             )
         record = record_of(folder)
-        if (folder / MODEL).is_symlink() or checksum_of(folder, MODEL) != record["files"].get(MODEL):
+        if (folder / MODEL).is_symlink() or checksum_of(folder, MODEL) != record["files"].get(
+            MODEL
+        ):
             raise ValueError(
                 f"{folder / MODEL} does not belong to {RUN} in that folder: run onmf cluster "
                 f"again, or name {MODEL} itself."
             )
         return cls(onmf.load(folder / MODEL), record)
+
+    @property
+    def links(self) -> bool:
+        """Whether folders of documents may have links to files outside."""
+        return bool(self.record["read"].get("follow_links"))
 
     def paths(self, folder: Path) -> list[Path]:
         """The inputs."""
@@ -130,22 +146,26 @@ class Run:
 
     def changed(self, folder: Path) -> str | None:
         """Which input is gone or is another one, in words; None if all are as they were."""
-        links = bool(self.record["read"].get("follow_links"))
         for one, path in zip(self.record["inputs"], self.paths(folder), strict=True):
             if not path.exists():
                 return f"the input {path} no longer exists: put it back."
-            if checksum(path, links) != one["sha256"]:
+            if checksum(path, self.links) != one["sha256"]:
                 return f"the input {path} has changed: run onmf cluster again."
         return None
 
     def options(self, folder: Path) -> dict[str, Any]:
         """How the inputs are read again: files that changed beside them are left out."""
-        options = {n: tuple(v) if isinstance(v, list) else v for n, v in self.record["read"].items()}
+        options = {
+            n: tuple(v) if isinstance(v, list) else v for n, v in self.record["read"].items()
+        }
         for name in OF_SAMPLES:
             if name in self.record["beside"]:
                 again = spec_again(folder, str(options[name]), self.record["beside"][name])
                 if again is None:
-                    note(folder.name, [f"the file of --{name} is gone or has changed: it is not used."])
+                    note(
+                        folder.name,
+                        [f"the file of --{name} is gone or has changed: it is not used."],
+                    )
                 options[name] = again
         return options
 
@@ -168,7 +188,9 @@ class Run:
         few = bool(self.record["parameters"].get("passes"))
         data = read(first, options, few=few)
         for path in more:
-            data = joined(data, read(path, {n: v for n, v in options.items() if n != "drop"}), path.name)
+            data = joined(
+                data, read(path, {n: v for n, v in options.items() if n != "drop"}), path.name
+            )
         return data
 
     def finish(self, seconds: float | None = None) -> None:
@@ -220,12 +242,13 @@ class Run:
         found, data, asked = self.found, self.data, self.record["asked"]
         assert data is not None
         if found.choice is None and self.record.get("choice"):
-            found.choice = SimpleNamespace(**self.record["choice"])
+            known: Any = SimpleNamespace(**self.record["choice"])
+            found.choice = known
         labels = tables.labels_table(found.samples, found.names, self.texts)
         samples = labels["sample"].tolist()
         text = tables.csv_text(labels)
         if self.earlier is not None:
-            head, *rows = text.splitlines(keepends=True)
+            _, *rows = text.splitlines(keepends=True)
             text = "".join([self.earlier, *rows])
         with notes(REPORT, found.terms), waiting(f"Making {REPORT}"):
             page = found.html(
@@ -267,22 +290,30 @@ class Run:
             replace_files(folder, sealed, gone=gone)
         self.record = record
 
+    @property
+    def measure(self) -> str:
+        """What the error is called."""
+        kl = self.record["parameters"]["loss"] == "kl"
+        return f"relative {'divergence' if kl else 'error'}"
+
     def summary(self, folder: Path) -> str:
         """The result in a few lines, in the words of the reader."""
         results, terms = self.record["results"], self.found.terms
         sizes = ", ".join(map(str, results["cluster_sizes"]))
         names = {i: name for i, name in self.found.names.items() if name != f"cluster {i}"}
-        lines = [] if self.record["choice"] is None else [terms.say(self.record["choice"]["reason"])]
+        lines = (
+            [] if self.record["choice"] is None else [terms.say(self.record["choice"]["reason"])]
+        )
         lines += [
-            terms.say(f"Clusters of {sizes} samples, relative error ")
+            terms.say(f"Clusters of {sizes} samples, {self.measure} ")
             + f"{results['relative_error']:.4g}, {results['sweeps']} passes, "
             f"{results['seconds'] or 0:.1f} s.",
             *(f"  {i} {one_line(name)}" for i, name in names.items() if len(names) <= MOST_NAMED),
         ]
         doubted = [row for row in self.found.rows if row.note]
         if len(doubted) > MOST_NAMED:
-            lines.append(terms.say(f"{len(doubted)} of {len(self.found.rows)} clusters are doubtful: "
-                                   "clusters.csv says why."))  # fmt: skip
+            many = f"{len(doubted)} of {len(self.found.rows)} clusters are doubtful"
+            lines.append(terms.say(f"{many}: clusters.csv says why."))
         else:
             lines += [terms.say(f"Cluster {row.cluster}: {row.note}.") for row in doubted]
         if results["outliers"] is not None:

@@ -19,7 +19,7 @@ def csv_text(frame: Any, digits: str | None = DIGITS) -> str:
     import pandas as pd
 
     columns = {}
-    for j, own in enumerate(frame.columns):
+    for j in range(frame.shape[1]):
         column = frame.iloc[:, j]
         if column.dtype.kind not in "biuf":
             column = column.map(guarded)
@@ -92,7 +92,9 @@ def scores_of(classes: Sequence[str] | None, labels: Any) -> dict[str, float] | 
     return {
         "accuracy": float(metrics.clustering_accuracy(classes, labels)),
         "adjusted_rand_index": float(metrics.adjusted_rand_score(classes, labels)),
-        "normalized_mutual_information": float(metrics.normalized_mutual_info_score(classes, labels)),
+        "normalized_mutual_information": float(
+            metrics.normalized_mutual_info_score(classes, labels)
+        ),
     }
 
 

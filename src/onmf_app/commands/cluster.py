@@ -160,78 +160,102 @@ def fitted(
     from onmf.rows import EMBEDDED, PICTURES
     from onmf_app.console import note, notes, waiting, within_memory
     from onmf_app.hints import after_fit, before_fit
-    from onmf_app.inputs import TERMS, described, read, read_new
-    from onmf_app.run import Run
+    from onmf_app.inputs import TERMS, described
+    from onmf_app.run import Run, input_record
 
-    options = {n: asked[n] for n in READING if asked[n] not in (None, False, ())} | settings.read
-    describe, texts = asked["describe"], None
-    beside = {n: options.pop(n) for n in ("text_column", "id_column") if describe and n in options}
-    few = settings.solver.get("passes") is not None
-    if previous is None:
-        data = read(path, options, few=few)
-    else:
-        like = previous.options(asked["like"])
-        beside_rows = {n: v for n, v in like.items() if n not in previous.record["beside"]}
-        data = read_new(path, options := beside_rows | options, previous.found)
-    if data.kind == "documents":
-        options |= {"text": True} if not data.column else {"text_column": data.column}
-        texts = data.data
-    elif describe is not None:
-        texts = described(describe, data.samples, **{n.removesuffix("_column").replace(
-            "text", "column").replace("id", "ids"): beside.get(n) for n in ("text_column", "id_column")})
+    own = input_record(out, path, bool(settings.read.get("follow_links")))  # as it is read
+    data, options, beside = samples_of(path, asked, settings, previous)
+    describe, name = asked["describe"], path.name
+    texts = data.data if data.kind == "documents" else None
+    if describe is not None:
+        texts = described(describe, data.samples, *beside.values())
     terms = EMBEDDED if describe else PICTURES if asked["images"] else TERMS[data.kind]
     known = None if asked["seeds"] is None else read_seeds(asked["seeds"])
-    k = asked["k"] or (len(known) if known else None if previous else "auto")
-    loss = asked["loss"] or ("frobenius" if asked["raw"] else "auto")
-    how: dict[str, Any] = settings.parameters()
-    if asked["outliers"] is not None:
-        how["outliers"] = asked["outliers"]
-    if previous is None:
-        steps, loss, said = steps_of(asked, settings.prepare, data, loss)
-        how |= {"prepare": steps, "loss": loss}
-    else:
-        said, how["like"] = [], previous.found
-        how |= {n: v for n in ("outliers",) if (v := getattr(previous.found.onmf, n)) is not None}
-    named = isinstance(data.data, list) or not hasattr(data.data, "columns")
+    how, said = parameters_of_fit(asked, settings, data, previous)
     begin = clock.perf_counter()
-    with waiting(f"Checking {path.name}"):
+    with waiting(f"Checking {name}"):
         said += before_fit(data, how)
-    with within_memory(path.name), notes(path.name, terms) as warned, waiting(
-        f"Clustering {path.name}"
-    ) as progress:
-        if isinstance(k, range):
-            k = range(k.start, max(min(k.stop, len(data.samples)), k.start + 1))
+    k: Any = asked["k"] or (len(known) if known else None if previous else "auto")
+    if isinstance(k, range):
+        k = range(k.start, max(min(k.stop, len(data.samples)), k.start + 1))
+    if not hasattr(data.data, "columns"):
+        how |= {"samples": data.samples, "features": data.features or None}
+    with (
+        within_memory(name), notes(name, terms) as warned, waiting(f"Clustering {name}") as progress
+    ):  # fmt: skip
         found = onmf.cluster(
             data.data, k, known=known, batch=data.batches, random_state=asked["seed"] or 0,
-            describe=texts if describe else None, n_jobs=asked["n_jobs"], progress=progress,
-            samples=data.samples if named else None,
-            features=data.features if named and data.features else None, **how,
+            describe=texts if describe else None, n_jobs=asked["n_jobs"], progress=progress, **how,
         )  # fmt: skip
     seconds = clock.perf_counter() - begin
     found.terms = terms
     found.notes = [*said, *found.notes, *after_fit(found, data)]
-    note(path.name, found.notes, terms)
-    page = {"images": asked["images"], "describe": describe, **beside}
+    note(name, found.notes, terms)
     found.notes = [*found.notes, *warned]
+    page = {"images": asked["images"], "describe": describe, **beside}
     run = Run.of(
-        found, data, folder=out, paths=[path], read=options, asked=page, seconds=seconds, texts=texts
-    )
+        found, data, folder=out, inputs=[own], file=name, read=options, asked=page,
+        seconds=seconds, texts=texts,
+    )  # fmt: skip
     if previous is not None:
         continue_lineage(run, previous)
-        lost = run.record["lineage"][-1]
-        if len(lost["kept"]) < len(lost["vanished"]):
-            note(path.name, ["most clusters of the earlier run are gone: --like is for old and new "
-                             "samples together. For new samples alone use onmf predict."], terms)  # fmt: skip
     return run
+
+
+def samples_of(
+    path: Path, asked: dict[str, Any], settings: Settings, previous: "Run | None"
+) -> tuple["Input", dict[str, Any], dict[str, Any]]:
+    """The samples, how they were read, and which columns the texts of --describe are in."""
+    from onmf_app.inputs import read, read_new
+
+    options = {n: asked[n] for n in READING if asked[n] not in (None, False, ())} | settings.read
+    beside = {}
+    if asked["describe"] is not None:
+        beside = {name: options.pop(name, None) for name in ("text_column", "id_column")}
+    if previous is None:
+        data = read(path, options, few=settings.solver.get("passes") is not None)
+    else:
+        known = previous.record["beside"]  # files about the samples of that run
+        like = {n: v for n, v in previous.options(asked["like"]).items() if n not in known}
+        options = like | options
+        data = read_new(path, options, previous.found)
+    if data.kind == "documents":  # a column that was found is that of later commands, too
+        options |= {"text_column": data.column} if data.column else {"text": True}
+    return data, options, beside
+
+
+def parameters_of_fit(
+    asked: dict[str, Any], settings: Settings, data: "Input", previous: "Run | None"
+) -> tuple[dict[str, Any], list[str]]:
+    """Parameters of `onmf.cluster`, and what was decided."""
+    how = settings.parameters()
+    if previous is not None:
+        model = previous.found.onmf
+        return how | {"like": previous.found, "outliers": model.outliers}, []
+    if asked["outliers"] is not None:
+        how["outliers"] = asked["outliers"]
+    loss = asked["loss"] or ("frobenius" if asked["raw"] else "auto")
+    steps, loss, said = steps_of(asked, settings.prepare, data, loss)
+    return how | {"prepare": steps, "loss": loss}, said
 
 
 def continue_lineage(run: "Run", previous: "Run") -> None:
     """The chain of fits up to this one."""
     from onmf.files import to_json_values
+    from onmf_app.console import note
 
-    entry = {"input": run.record["input"]["sha256"], "model": previous.record["files"]["model.onmf"]}
+    entry = {
+        "input": run.record["input"]["sha256"],
+        "model": previous.record["files"]["model.onmf"],
+    }
     chain = previous.record["lineage"]
-    run.record["lineage"] = [*chain, entry | to_json_values(run.found.onmf.lineage_)]
+    last = entry | to_json_values(run.found.onmf.lineage_)
+    run.record["lineage"] = [*chain, last]
+    if len(last["kept"]) < len(last["vanished"]):
+        before = len(last["kept"]) + len(last["vanished"])
+        said = f"only {len(last['kept'])} of {before} clusters kept their ids: "
+        said += "--like is for old and new samples together. "
+        note("clusters", [f"{said}For new samples alone use onmf predict."], run.found.terms)
 
 
 def steps_of(
@@ -262,7 +286,9 @@ def steps_of(
     for name, value in settings.items():
         takes = [step for step in chain if name in step.get_params()]
         if not takes:
-            raise click.UsageError(f"no step here takes prepare.{name}: name the step by --prepare.")
+            raise click.UsageError(
+                f"no step here takes prepare.{name}: name the step by --prepare."
+            )
         for step in takes:
             step.set_params(**{name: value})
     return chain, loss, said

@@ -71,10 +71,11 @@ def run_edit(run: Path, merges: Any, splits: Any, names: Any) -> None:
         found, terms = own.found, own.found.terms
         own.data = data = own.read_inputs(run)
         own.texts = own.texts_again(run, data)
-        known = None if isinstance(data.data, list) or not hasattr(data.data, "columns") else data.data.index
+        names_of = getattr(data.data, "index", data.samples)
+        names_of = data.samples if isinstance(data.data, list) else names_of
         with notes(run.name, terms), waiting("Changing the clusters"):
             describe = own.texts if own.record["asked"].get("describe") else None
-            found.with_samples(data.data, samples=data.samples if known is None else known,
+            found.with_samples(data.data, samples=names_of,
                                batch=data.batches, describe=describe)  # fmt: skip
             found.terms = terms
             for clusters in merges:
@@ -82,7 +83,10 @@ def run_edit(run: Path, merges: Any, splits: Any, names: Any) -> None:
             for cluster, parts in splits:
                 steps.append(to_json_values(found.split(cluster, parts).onmf.lineage_))
             found.rename(dict(names))
-        origin = {"input": own.record["input"]["sha256"], "model": own.record["files"]["model.onmf"]}
+        origin = {
+            "input": own.record["input"]["sha256"],
+            "model": own.record["files"]["model.onmf"],
+        }
         own.record["lineage"] = [*own.record["lineage"], *(origin | step for step in steps)]
         own.finish()
         if TREE in own.record["files"]:

@@ -189,7 +189,9 @@ def read_config(context: click.Context, option: click.Parameter, path: Path | No
     shared = {name: value for name, value in content.items() if not isinstance(value, dict)}
     known = {flag.lstrip("-"): one for one in context.command.params
              for flag in (*one.opts, *one.secondary_opts)}  # fmt: skip
-    every = {name: value for name, value in shared.items() if name in known or not others(context, name)}
+    every = {
+        name: value for name, value in shared.items() if name in known or not others(context, name)
+    }
     values: dict[str, Any] = {}
     for name, value in (every | own).items():
         found = known.get(name)

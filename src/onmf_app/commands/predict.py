@@ -42,12 +42,14 @@ def run_predict(
     from onmf.files import place_for, replace_files
     from onmf_app import tables
     from onmf_app.console import note, notes, say
-    from onmf_app.inputs import read_new, received
+    from onmf_app.inputs import read_new, received, with_names
     from onmf_app.run import Run
 
     path = received(asked.pop("input"))
     out = out or Path(f"{path.name.partition('.')[0]}-labels.csv")
     settings = Settings.of(sets)
+    if any(settings[1:]):
+        raise click.UsageError("predict takes --set read.NAME=VALUE only: the rest is the run's.")
     with place_for(out.parent, [out.name], force):
         if run.is_dir():
             whole = Run.read(run)
@@ -59,7 +61,7 @@ def run_predict(
         data = read_new(path, options, found)
         terms = found.terms
         with notes(path.name, terms):
-            table = found.place(given(data), missing=FILLS[missing])
+            table = found.place(with_names(data), missing=FILLS[missing])
         if not isinstance(data.data, list):
             note(path.name, differences(data.features, found.features, missing), terms)
         table.index = [*map(str, data.samples)]
@@ -68,32 +70,22 @@ def run_predict(
         texts = data.data if isinstance(data.data, list) else None
         sheet = tables.labels_table(table, found.names, texts)
         replace_files(out.parent, {out.name: tables.csv_text(sheet)})
-    ids = table["cluster"].to_numpy()
-    sizes = {own: int((ids == own).sum()) for own in found.onmf.cluster_ids_.tolist()}
-    nowhere = int((ids < 0).sum())
-    facts = {"samples": len(ids), "cluster_sizes": [*sizes.values()],
-             "samples_in_no_cluster": nowhere, "scores": tables.scores_of(data.classes, ids)}  # fmt: skip
-    shown = ", ".join(map(str, sizes.values()))
-    sentence = f"{terms.counted(len(ids), 'sample')} in {terms.clusters} of {shown}"
-    sentence += f"{f', {nowhere} in none' if nowhere else ''}: {out}."
-    if facts["scores"] is not None:
-        sentence += f"\n{tables.score_sentence(facts['scores'])}"
-    say(json.dumps(facts, indent=2) if as_json else sentence)
+    facts, sentence = told(table["cluster"].to_numpy(), found, data.classes)
+    say(json.dumps(facts, indent=2) if as_json else sentence.replace(": .", f": {out}."))
 
 
-def given(data: Any) -> Any:
-    """New samples with the names of their features."""
-    import pandas as pd
-    import scipy.sparse as sp
+def told(ids: Any, found: Any, classes: Any) -> tuple[dict[str, Any], str]:
+    """How many samples are in each cluster, for programs and in words."""
+    from onmf_app import tables
 
-    X = data.data
-    if isinstance(X, list) or hasattr(X, "columns") or not data.features or not hasattr(X, "dtype"):
-        return X
-    if [*data.features] == [*map(str, range(len(data.features)))]:
-        return X
-    if sp.issparse(X):
-        return pd.DataFrame.sparse.from_spmatrix(X, columns=data.features)
-    return pd.DataFrame(X, columns=data.features)
+    sizes = [int((ids == own).sum()) for own in found.onmf.cluster_ids_.tolist()]
+    nowhere, scores = int((ids < 0).sum()), tables.scores_of(classes, ids)
+    facts = {"samples": len(ids), "cluster_sizes": sizes, "samples_in_no_cluster": nowhere}
+    terms = found.terms
+    placed = f"{terms.counted(len(ids), 'sample')} in {terms.clusters} of "
+    placed += f"{', '.join(map(str, sizes))}{f', {nowhere} in none' if nowhere else ''}: ."
+    placed += "" if scores is None else f"\n{tables.score_sentence(scores)}"
+    return facts | {"scores": scores}, placed
 
 
 def differences(have: list[str], wanted: list[str], missing: str) -> list[str]:

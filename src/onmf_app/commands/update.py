@@ -3,12 +3,19 @@
 import json
 import time as clock
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from onmf_app import NOT_CONVERGED
 from onmf_app.commands.options import FOLDER, INPUT, JSON, Command, Word
+
+if TYPE_CHECKING:
+    from onmf import Clusters
+    from onmf_app.read import Input
+    from onmf_app.run import Run
+
+UNUSUAL = 0.05  # share of the samples of a cluster that are as far
 
 
 def new_count(word: str) -> int | str:
@@ -37,95 +44,96 @@ def run_update(run: Path, input: Path, k: int | str | None, as_json: bool) -> in
       onmf update topics new-talks/
       onmf update result week-32.csv -k 12
     """
-    from onmf.files import checksum, place_for
-    from onmf_app.commands.cluster import continue_lineage, grow_tree
-    from onmf_app.console import note, notes, say, waiting, within_memory
-    from onmf_app.inputs import in_memory, joined, read_new, received
-    from onmf_app.run import LABELS, RUN, TREE, Run
+    from onmf.files import place_for
+    from onmf_app.console import say
+    from onmf_app.inputs import received
+    from onmf_app.run import RUN, Run
 
     with place_for(run, [RUN], force=True):
-        previous, path = Run.read(run), received(input)
-        found, record = previous.found, previous.record
-        links = bool(record["read"].get("follow_links"))
-        digest = checksum(path, links)
-        if digest in [one["sha256"] for one in record["inputs"]]:
-            raise ValueError(f"{path} is an input of the run already.")
-        options = {n: v for n, v in previous.options(run).items() if n not in record["beside"]}
-        new = read_new_with_values(read_new, path, options, found)
-        why = previous.changed(run)
-        old = None if why else previous.read_inputs(run)
-        if old is not None and not (in_memory(old) and in_memory(new)):
-            why, old = "an input is too large for the memory.", None
-        begin = clock.perf_counter()
-        data = new if old is None else joined(old, new, path.name)
-        unusual = share_unusual(found, new)
-        names = {} if hasattr(data.data, "columns") else {"samples": data.samples}
-        if data.features and not hasattr(data.data, "columns"):
-            names["features"] = data.features
-        with within_memory(path.name), notes(path.name, found.terms), waiting(
-            f"Clustering {path.name}"
-        ) as progress:
-            fitted = follow(found, data, k, old is None, previous, run, names, progress)
-        seconds = clock.perf_counter() - begin
-        fitted.terms, fitted.notes = found.terms, []
-        said = [f"{unusual:.0%} of the new samples are unusual for their clusters."]
-        earlier = None
-        if old is None:
-            said += [f"{why} The clusters were moved by the new samples alone; in {LABELS} the "
-                     "others are as they were, and the page is about the new ones."]  # fmt: skip
-            earlier = (run / LABELS).read_text(encoding="utf-8-sig")
-        note(path.name, said, found.terms)
-        fitted.notes = said
-        texts = previous.texts_again(run, data) if old is not None or found.terms.feature == "word" else None
-        after = Run.of(fitted, data, folder=run, paths=[*previous.paths(run), path]
-                       if not why else [path], read=record["read"] | options,
-                       asked=absolute(record["asked"], run), seconds=seconds, texts=texts)  # fmt: skip
-        if why:
-            after.record["inputs"] = [*record["inputs"], *after.record["inputs"]]
-        after.earlier = earlier
-        continue_lineage(after, previous)
-        if (run / TREE).exists() and TREE in record["files"] and not why:
-            grow_tree(after)
+        after = with_new(Run.read(run), run, received(input), k)
         after.write(run, again=True)
     say(json.dumps(after.record, indent=2) if as_json else after.summary(run))
-    return 0 if fitted.onmf.converged_ else NOT_CONVERGED
+    return 0 if after.found.onmf.converged_ else NOT_CONVERGED
 
 
-def follow(found: Any, data: Any, k: Any, partial: bool, previous: Any, run: Path, names: Any, progress: Any) -> Any:
-    """The clusters after the new samples."""
+def with_new(previous: "Run", folder: Path, path: Path, k: int | str | None) -> "Run":
+    """The run with the samples of another input."""
+    from onmf.files import checksum
+    from onmf_app.commands.cluster import continue_lineage, grow_tree
+    from onmf_app.console import note, notes, waiting, within_memory
+    from onmf_app.inputs import in_memory, joined, relative, with_names
+    from onmf_app.run import LABELS, TREE, Run
+
+    found, record, terms = previous.found, previous.record, previous.found.terms
+    digest = checksum(path, previous.links)
+    if digest in [one["sha256"] for one in record["inputs"]]:
+        raise ValueError(f"{path} is an input of the run already.")
+    known = previous.options(folder)
+    options = {n: v for n, v in known.items() if n not in record["beside"]}
+    new = new_samples(path, options, found)
+    unusual = float((found.place(with_names(new), missing=None)["unusual"] < UNUSUAL).mean())
+    said = [f"{unusual:.0%} of the new samples are unusual for their clusters."]
+    why = previous.changed(folder)
+    old = None if why else previous.read_inputs(folder)
+    if old is not None and not (in_memory(old) and in_memory(new)):
+        why, old = "an input is too large for the memory.", None
+    data = new if old is None else joined(old, new, path.name)
+    begin, earlier = clock.perf_counter(), None
+    texts = data.data if isinstance(data.data, list) else None
+    name = path.name
+    with within_memory(name), notes(name, terms), waiting(f"Clustering {name}") as bar:
+        if old is None:
+            fitted = found.update(with_names(new))
+            said += [f"{why} The clusters were moved by the new samples alone; in {LABELS} the "
+                     "others are as they were, and the page is about the new ones."]  # fmt: skip
+            earlier = (folder / LABELS).read_text(encoding="utf-8-sig")
+        else:
+            texts = previous.texts_again(folder, data)
+            fitted = together(previous, data, k, texts, bar)
+    seconds = clock.perf_counter() - begin
+    note(path.name, said, terms)
+    fitted.terms, fitted.notes = terms, said
+    after = Run.of(
+        fitted, data, folder=folder, file=record["input"]["file"],
+        inputs=[*record["inputs"], {"path": relative(folder, path), "sha256": digest}],
+        read=known | options, asked=absolute(record["asked"], folder), seconds=seconds, texts=texts,
+    )  # fmt: skip
+    after.earlier = earlier
+    continue_lineage(after, previous)
+    if TREE in record["files"] and old is not None:
+        grow_tree(after)
+    return after
+
+
+def together(
+    previous: "Run", data: "Input", k: int | str | None, texts: Any, progress: Any
+) -> "Clusters":
+    """Old and new samples, clustered from the clusters there are."""
     import onmf
-    from onmf_app.commands.predict import given
 
-    if partial:
-        return found.update(given(data))
+    found = previous.found
     n = len(found.names)
-    among = range(max(n, 2), 2 * n + 3) if k == "auto" else n if k is None else k
-    describe = previous.texts_again(run, data) if previous.record["asked"].get("describe") else None
-    own = {name: getattr(found.onmf, name) for name in ("outliers", "solver", "n_init")}
+    among: Any = range(max(n, 2), 2 * n + 3) if k == "auto" else n if k is None else k
+    how: dict[str, Any] = {m: getattr(found.onmf, m) for m in ("outliers", "solver", "n_init")}
+    if not hasattr(data.data, "columns"):
+        how |= {"samples": data.samples, "features": data.features or None}
+    describe = texts if previous.record["asked"].get("describe") else None
     return onmf.cluster(
         data.data, among, like=found, batch=data.batches, describe=describe,
-        random_state=previous.record["seed"], progress=progress, **names, **own,
+        random_state=previous.record["seed"], progress=progress, **how,
     )  # fmt: skip
 
 
-def read_new_with_values(read_new: Any, path: Path, options: dict[str, Any], found: Any) -> Any:
+def new_samples(path: Path, options: dict[str, Any], found: Any) -> "Input":
     """New samples, which need not have the classes, times and batches of the others."""
-    from onmf_app.inputs import OF_SAMPLES
+    from onmf_app.inputs import OF_SAMPLES, read_new
 
     try:
         return read_new(path, options, found)
     except ValueError:
         if not {*OF_SAMPLES} & options.keys():
             raise
-        left = {name: value for name, value in options.items() if name not in OF_SAMPLES}
-        return read_new(path, left, found)
-
-
-def share_unusual(found: Any, new: Any) -> float:
-    """The share of samples that are farther from their centroid than 95 of 100 of the old."""
-    from onmf_app.commands.predict import given
-
-    return float((found.place(given(new))["unusual"] < 0.05).mean())
+        return read_new(path, {n: v for n, v in options.items() if n not in OF_SAMPLES}, found)
 
 
 def absolute(asked: dict[str, Any], run: Path) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     try:
         with leaving_when_terminated():
-            return commands.main(args, prog_name="onmf", standalone_mode=False) or 0
+            return program.main(args, prog_name="onmf", standalone_mode=False) or 0
     except click.ClickException as error:
         return failed(on_one_line(error.format_message()), error.exit_code)
     except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
@@ -215,7 +215,7 @@ def show_version(context: click.Context, option: click.Parameter, wanted: bool) 
     help="Show the version and exit.",
 )  # fmt: skip
 @click.pass_context
-def commands(context: click.Context) -> None:
+def program(context: click.Context) -> None:
     """Cluster the samples of tables, texts and arrays by orthogonal NMF.
 
     \b

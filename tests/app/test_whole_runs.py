@@ -203,7 +203,7 @@ def test_what_an_import_makes_of_the_signal_to_end_is_no_error(monkeypatch):
         except SystemExit as error:
             raise ImportError("initialization failed") from error
 
-    monkeypatch.setattr(cli.commands, "main", importing)
+    monkeypatch.setattr(cli.program, "main", importing)
     with pytest.raises(SystemExit) as ended:
         cli.main([])
     assert ended.value.code == 143

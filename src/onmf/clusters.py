@@ -141,7 +141,7 @@ def cluster(
         known = known_from_words(X, names, known) if isinstance(known, Mapping) else known
         start = class_means(known)
         model.set_params(init=start, n_clusters=max(int(model.n_clusters or 0), len(start.names)))
-    model.fit(X if steps else named(X, names))
+    model.fit(X if steps else named(X, names, given.names_of_samples()))
     model.set_params(init="random")  # a pipeline is stored, and fitted again, without what it was
     said = None if batch is None else batch_sentence(model.labels_, batch)
     notes += [] if said is None else [f"{said}."]
@@ -178,9 +178,12 @@ def feature_names(steps: Sequence[Any], names: list[str]) -> list[str]:
     return names if words is None else list(words.vocabulary_)
 
 
-def named(X: Any, names: list[str]) -> Any:
+def named(X: Any, names: list[str], samples: Any = None) -> Any:
     """X with the names of its features, if they are more than their numbers."""
-    return X if names == numbered(len(names)) else Table(X, [], names)
+    if names == numbered(len(names)):
+        return X
+    rows = numbered(X.shape[0]) if samples is None else [str(name) for name in samples]
+    return Table(X, rows, names)
 
 
 class Clusters:

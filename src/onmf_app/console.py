@@ -99,7 +99,7 @@ def notes(label: str, terms: Terms = SAMPLES) -> Iterator[list[str]]:
         try:
             yield said
         except ValueError as error:
-            raise type(error)(terms.say(str(error))) from error
+            raise ValueError(terms.say(str(error))) from error
     said += [str(warning.message) for warning in caught]
     note(label, said, terms)
 

@@ -155,6 +155,15 @@ def with_names(data: Input) -> Any:
     return pd.DataFrame(X, columns=names)
 
 
+def placed(found: Any, data: Input, missing: float | None = None, advice: str = "") -> Any:
+    """The table of new samples; `advice` on features that they lack."""
+    try:
+        return found.place(with_names(data), missing=missing)
+    except ValueError as error:
+        own = str(error).replace("; missing=0 or NaN takes them as that", advice)
+        raise ValueError(own) from error
+
+
 def in_memory(data: Input) -> bool:
     """Whether the rows are in memory, not on disk."""
     import numpy as np

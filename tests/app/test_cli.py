@@ -326,7 +326,7 @@ def test_help_speaks_of_every_command_in_its_own_words_and_gives_an_example():
         (["clustr", "x.npy"], "no command or file 'clustr': did you mean 'cluster'?"),
         (["nothing.npy"], "there is no file 'nothing.npy'."),
         (["x.cvs"], "did you mean 'x.csv'?"),
-        (["predict", "out"], "Missing argument 'INPUT'"),
+        (["predict", "."], "Missing argument 'INPUT'"),
     ],
 )
 def test_the_nearest_word_is_said(here, capsys, words, said):

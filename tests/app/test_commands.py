@@ -172,7 +172,6 @@ def test_features_are_matched_by_name(here, capsys):
     mixed.insert(3, "unheard", 1.0)
     mixed.to_csv("mixed.csv")
     good("predict", "out", "mixed.csv", "-o", "mixed_labels.csv")
-    assert "Note: mixed.csv: 1 features are not in the model" in capsys.readouterr().err
     assert Path("mixed_labels.csv").read_text() == Path("out/labels.csv").read_text()
     np.save("bare.npy", COUNTS)  # without names: their number must do
     good("predict", "out", "bare.npy", "-o", "bare.csv")
@@ -185,11 +184,11 @@ def test_missing_features_are_listed_and_nothing_is_written(here, capsys):
     good("cluster", "wide.csv", "-k", 3, "-o", "out")
     wide[["g0", "g7"]].to_csv("few.csv")
     said = bad(capsys, "predict", "out", "few.csv", "-o", "labels.csv")
-    assert "lacks 14 of the 16 features of the model: 'g1', 'g2', 'g3'" in said
+    assert "lack 14 of 16 features: 'g1', 'g2', 'g3'" in said
     assert "and 4 more" in said
     np.save("few.npy", COUNTS)
     said = bad(capsys, "predict", "out", "few.npy", "-o", "labels.csv")
-    assert "the input has 8 features, the model 16" in said
+    assert "X has 8 features, the model 16" in said
     assert not Path("labels.csv").exists()
 
 
@@ -379,7 +378,7 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(here, capsys, name):
     ("words", "said"),
     [
         (["x.csv", "--labels", "kind"], "no column 'kind'"),
-        (["x.csv", "--labels", "texts.txt"], "45 classes for 60 samples"),
+        (["x.csv", "--labels", "texts.txt"], "texts.txt has several columns"),
         (["texts.txt", "--text", "--transpose"], "do not combine with --transpose"),
         (["texts.txt", "--text", "--set", "prepare.min_df=44"], "no word is in at least 44"),
         (["x.csv", "--layer", "counts"], "x.csv has no layers"),
@@ -449,7 +448,7 @@ def test_shells_can_complete_the_command_without_waiting_for_scikit_learn(shell)
 
 def test_csv_tables_of_results_read_back(here):
     good("cluster", "x.csv", "-k", 3, "-o", "out")
-    model = onmf.load("out/model.onmf")
+    model = onmf.load("out/model.onmf").onmf
     centers = pd.read_csv("out/centers.csv", index_col="cluster", float_precision="round_trip")
     np.testing.assert_array_equal(centers.to_numpy(), model.cluster_centers_)
     assert centers.columns.tolist() == NAMES
@@ -474,13 +473,7 @@ def test_every_run_says_which_clusters_can_be_trusted(here, capsys, page):
     doubted = [row for row in rows if row.note]
     assert any(row.found_again < 0.5 for row in doubted)
     for row in doubted:
-        assert (f"Cluster {row.cluster}: Only" in told) == (row.found_again < 0.5)
-        words = (
-            "No gap"
-            if row.enough_samples
-            else "Samples too few or too noisy to tell whether there is a gap"
-        )
-        assert f"{words} between clusters" in told or not row.one_cloud_with
+        assert f"Cluster {row.cluster}: {row.note}." in told
 
 
 def test_a_single_cluster_has_nothing_to_be_explained_by(here, capsys):
@@ -497,13 +490,13 @@ def test_the_result_is_written_back_into_annotated_data(here, capsys):
     anndata.AnnData(COUNTS, *frames).write_h5ad("x.h5ad")
     words = ["cluster", "x.h5ad", "-k", 3, "-o", "result", "--prepare", "log"]
     assert run(*words, "--write-h5ad", "with.h5ad") == 0
-    adata, model = anndata.read_h5ad("with.h5ad"), onmf.load("result/model.onmf")
+    adata, model = anndata.read_h5ad("with.h5ad"), onmf.load("result/model.onmf").onmf
     np.testing.assert_array_equal(
         adata.obs["onmf"].astype(int), labels("result/labels.csv").cluster
     )
     np.testing.assert_array_equal(adata.X, anndata.read_h5ad("x.h5ad").X)
     np.testing.assert_allclose(adata.varm["onmf_centers"], model.cluster_centers_.T)
-    scores = model.decision_function(pd.DataFrame(np.log2(1 + COUNTS), columns=NAMES))
+    scores = model.decision_function(np.log2(1 + COUNTS))
     np.testing.assert_allclose(adata.obsm["X_onmf"], scores, atol=1e-6)
     assert adata.uns["onmf"]["top_features"]["feature"].isin(NAMES).all()
     capsys.readouterr()

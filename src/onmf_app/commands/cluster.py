@@ -10,7 +10,17 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from onmf_app import NOT_CONVERGED
-from onmf_app.commands.options import CONFIG, FOLDER, INPUT, JSON, SET, Command, Settings, Word
+from onmf_app.commands.options import (
+    CONFIG,
+    FOLDER,
+    INPUT,
+    JSON,
+    SET,
+    Command,
+    Settings,
+    Word,
+    whole_number,
+)
 
 if TYPE_CHECKING:
     from onmf_app.read import Input
@@ -27,7 +37,7 @@ def cluster_count(word: str) -> int | range | str:
     if word == "auto":
         return word
     low, colon, high = word.partition(":")
-    first, last = int(low), int(high if colon else low)
+    first, last = whole_number(low), whole_number(high if colon else low)
     if not 1 <= first <= last or (colon and first < 2):
         raise ValueError
     return range(first, last + 1) if colon else first
@@ -185,7 +195,7 @@ def fitted(
     ):  # fmt: skip
         found = onmf.cluster(
             data.data, k, known=known, batch=data.batches, random_state=asked["seed"] or 0,
-            describe=texts if describe else None, n_jobs=asked["n_jobs"], progress=progress, **how,
+            describe=texts if describe else None, layer=asked["layer"], n_jobs=asked["n_jobs"], progress=progress, **how,
         )  # fmt: skip
     seconds = clock.perf_counter() - begin
     found.terms = terms
@@ -206,6 +216,7 @@ def samples_of(
     path: Path, asked: dict[str, Any], settings: Settings, previous: "Run | None"
 ) -> tuple["Input", dict[str, Any], dict[str, Any]]:
     """The samples, how they were read, and which columns the texts of --describe are in."""
+    from onmf_app.console import note
     from onmf_app.inputs import read, read_new
 
     options = {n: asked[n] for n in READING if asked[n] not in (None, False, ())} | settings.read
@@ -214,6 +225,9 @@ def samples_of(
         beside = {name: options.pop(name, None) for name in ("text_column", "id_column")}
     if previous is None:
         data = read(path, options, few=settings.solver.get("passes") is not None)
+        if data.kind == "documents" and not (options.get("text") or options.get("text_column")):
+            where = f"its column {data.column!r} has the texts (--text-column)"
+            note(path.name, [f"it holds documents: {where if data.column else '--text is added'}."])
     else:
         known = previous.record["beside"]  # files about the samples of that run
         like = {n: v for n, v in previous.options(asked["like"]).items() if n not in known}

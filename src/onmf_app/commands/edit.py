@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from onmf_app.commands.options import FOLDER, Command, Word
+from onmf_app.commands.options import FOLDER, Command, Word, whole_number
 
 
 def new_name(word: str) -> tuple[int, str]:
@@ -14,24 +14,20 @@ def new_name(word: str) -> tuple[int, str]:
     cluster, equals, name = word.partition("=")
     if not equals:
         raise ValueError
-    return count_of(cluster), name
+    return whole_number(cluster), name
 
 
 def several_ids(word: str) -> tuple[int, ...]:
     """ID,ID,..."""
-    return tuple(map(count_of, word.split(",")))
+    return tuple(map(whole_number, word.split(",")))
 
 
 def parts_of_cluster(word: str) -> tuple[int, Any]:
     """ID=PARTS; ID alone: two parts."""
     cluster, equals, parts = word.partition("=")
-    return count_of(cluster), 2 if not equals else parts if parts == "auto" else count_of(parts)
-
-
-def count_of(word: str) -> int:
-    if not word.strip().isdecimal():
-        raise ValueError
-    return int(word)
+    return whole_number(cluster), 2 if not equals else parts if parts == "auto" else whole_number(
+        parts
+    )
 
 
 @click.command("edit", cls=Command)

@@ -42,7 +42,7 @@ def run_predict(
     from onmf.files import place_for, replace_files
     from onmf_app import tables
     from onmf_app.console import note, notes, say
-    from onmf_app.inputs import read_new, received, with_names
+    from onmf_app.inputs import placed, read_new, received
     from onmf_app.run import Run
 
     path = received(asked.pop("input"))
@@ -61,9 +61,11 @@ def run_predict(
         data = read_new(path, options, found)
         terms = found.terms
         with notes(path.name, terms):
-            table = found.place(with_names(data), missing=FILLS[missing])
+            table = placed(
+                found, data, FILLS[missing], "; --missing zero or nan takes them as that"
+            )
         if not isinstance(data.data, list):
-            note(path.name, differences(data.features, found.features, missing), terms)
+            note(path.name, lacking(data.features, found.features, missing), terms)
         table.index = [*map(str, data.samples)]
         if not probabilities:
             table = table[["cluster", "probability", "distance", "unusual"]]
@@ -88,18 +90,13 @@ def told(ids: Any, found: Any, classes: Any) -> tuple[dict[str, Any], str]:
     return facts | {"scores": scores}, placed
 
 
-def differences(have: list[str], wanted: list[str], missing: str) -> list[str]:
-    """Notes on features that are on one side only."""
+def lacking(have: list[str], wanted: list[str], missing: str) -> list[str]:
+    """A note on features of the model that the input has not."""
     from onmf.rows import listing
 
-    if not {*have} & {*wanted}:
+    names = [name for name in wanted if name not in {*have}] if {*have} & {*wanted} else []
+    if not names:
         return []
-    said, there = [], {*have}
-    if unknown := len(there.difference(wanted)):
-        said.append(f"{unknown} features are not in the model and are not used.")
-    if lacking := [name for name in wanted if name not in there]:
-        names = listing(map(repr, lacking), len(lacking))
-        taken = "zero" if missing == "zero" else "missing"
-        said.append(f"the input lacks {len(lacking)} of the {len(wanted)} features of the model: "
-                    f"{names}; they are taken as {taken}.")  # fmt: skip
-    return said
+    said = f"the input lacks {len(names)} of the {len(wanted)} features of the model: "
+    taken = "zero" if missing == "zero" else "missing"
+    return [f"{said}{listing(map(repr, names), len(names))}; they are taken as {taken}."]

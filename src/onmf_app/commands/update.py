@@ -61,7 +61,7 @@ def with_new(previous: "Run", folder: Path, path: Path, k: int | str | None) -> 
     from onmf.files import checksum
     from onmf_app.commands.cluster import continue_lineage, grow_tree
     from onmf_app.console import note, notes, waiting, within_memory
-    from onmf_app.inputs import in_memory, joined, relative, with_names
+    from onmf_app.inputs import in_memory, joined, placed, relative, with_names
     from onmf_app.run import LABELS, TREE, Run
 
     found, record, terms = previous.found, previous.record, previous.found.terms
@@ -71,7 +71,7 @@ def with_new(previous: "Run", folder: Path, path: Path, k: int | str | None) -> 
     known = previous.options(folder)
     options = {n: v for n, v in known.items() if n not in record["beside"]}
     new = new_samples(path, options, found)
-    unusual = float((found.place(with_names(new), missing=None)["unusual"] < UNUSUAL).mean())
+    unusual = float((placed(found, new)["unusual"] < UNUSUAL).mean())
     said = [f"{unusual:.0%} of the new samples are unusual for their clusters."]
     why = previous.changed(folder)
     old = None if why else previous.read_inputs(folder)
@@ -119,7 +119,7 @@ def together(
         how |= {"samples": data.samples, "features": data.features or None}
     describe = texts if previous.record["asked"].get("describe") else None
     return onmf.cluster(
-        data.data, among, like=found, batch=data.batches, describe=describe,
+        data.data, among, like=found, batch=data.batches, describe=describe, layer=found.layer,
         random_state=previous.record["seed"], progress=progress, **how,
     )  # fmt: skip
 

@@ -352,7 +352,7 @@ def _large_parquet(
     X, names = source.outline().X, source.names or []
     samples = source.samples or [*map(str, range(X.shape[0]))]
     values |= {k: read_labels(s, samples) for k, s in asked.items() if s not in columns}
-    return _input(X, samples, names, values, [*notes, *source.notes])
+    return _input(X, samples, names, values, notes)
 
 
 def _documents(

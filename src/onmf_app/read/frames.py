@@ -19,6 +19,7 @@ from onmf_app.read.tables import Parsed
 
 TOTALS = [f(w) for w in ("total", "totals", "grand total", "sum", "sums", "summe", "gesamt", "somme")
           for f in (str.lower, str.upper, str.capitalize, str.title)]  # fmt: skip
+FEW = 20  # columns that are left out one by one
 MEASURED = 10  # columns of numbers, from which on they are what the table is about
 Values = dict[str, list[str]]  # "labels", "time", "batch": a value for each sample
 
@@ -51,8 +52,8 @@ def samples_of(
             )
     gone = {*drop} | {spec for spec in asked.values() if spec not in above}
     places = [j for j, head in enumerate(every) if head not in gone]
-    left = frame.iloc[:, places]
     heads = [every[j] for j in places]
+    left = _taken(frame, places).set_axis(heads, axis=1)
     chosen = columns(left, raw=raw or features is not None)
     own = chosen.names
     if id_column is not None:
@@ -63,7 +64,7 @@ def samples_of(
     out = {j: why for j, why in chosen.left_out.items() if j != own}
     _note_left_out(left, heads, kept, out, name, note)
     single = all(left.dtypes.iloc[j] == np.float32 for j in kept)
-    X = left.iloc[:, kept].astype(np.float32 if single else np.float64, copy=False)
+    X = _taken(left, kept).astype(np.float32 if single else np.float64, copy=False)
     X.columns = [heads[j] for j in kept]
     if own is not None:
         X.index = _names(left.iloc[:, own])
@@ -97,6 +98,18 @@ def samples_of(
         else:
             found[key] = read_labels(spec, samples)
     return X, found, tuple(heads[j] for j, why in out.items() if why != "text")
+
+
+def _taken(frame: Any, places: list[int]) -> Any:
+    """Some columns; if few are left out, the others are not copied."""
+    gone = sorted({*range(frame.shape[1])} - {*places})
+    if len(gone) > FEW:
+        return frame.iloc[:, places]
+    some = frame.copy(deep=False)
+    some.columns = range(frame.shape[1])
+    for j in gone:
+        del some[j]
+    return some
 
 
 def _note_left_out(

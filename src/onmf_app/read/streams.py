@@ -129,7 +129,7 @@ def _whole_lines(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
             continue
         whole = b"".join([*parts, block[:end]])
         parts, held = [block[end:]], len(block) - end
-        yield whole.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        yield whole.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in whole else whole
     if rest := b"".join(parts):
         yield rest.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 

@@ -51,7 +51,7 @@ NO_GENE = re.compile(  # rows of HTSeq and STAR that count reads outside genes
     re.IGNORECASE,
 )
 GEO_TABLE = "!series_matrix_table_"
-SPECIAL = re.compile(rb'^"?(__|N_|!series_matrix_table_)', re.MULTILINE)
+SPECIAL = (b"__", b"N_", b"!", b'"__', b'"N_', b'"!')  # lines to look at begin so
 DECIMAL_COMMA = re.compile(r"[+-]?[\d.\s]*\d,\d+([eE][+-]?\d+)?")
 Blocks = Iterator[list[bytes]]  # lines in UTF-8
 
@@ -146,11 +146,11 @@ def parse(
         if body.error is not None:
             raise body.error from None
         raise ValueError(f"{name} is not a text table: {' '.join(str(error).split())}.") from error
-    columns = _numbers(found, headings, text, body, number, note, decimal, thousands)
+    _make_numbers(found, headings, text, body, number, note, decimal, thousands)
     if body.outside:
         note(f"{name}: {listing(map(repr, body.outside))} count reads outside of genes, and are "
              "left out.")  # fmt: skip
-    frame, remarks = _without_ends(columns, text)
+    frame, remarks = _without_ends(found, text)
     if remarks := [*remarks, *(cells[0] for _, cells in body.short)]:
         note(f"{name}: {listing(map(repr, remarks))} has no numbers, and is left out.")
     if not header and text - {0}:
@@ -212,7 +212,8 @@ def _layout(
             unused.add(j)  # a separator at the end of each line
     starts = [row[0] for row in top[header:] if not has_no_value(row[0])]
     named = bool(starts) and not is_cell(number, starts[0])
-    if named or (header and len(headings) > 1 and headings[0].lower() in ID_HEADINGS):
+    padded = any(cell != "0" and cell[:1] == "0" and cell.isdecimal() for cell in starts)
+    if named or (padded and header and headings[0].lower() in ID_HEADINGS):
         text.add(0)
     if not header:
         classes = 4 * len({*starts[:ROWS_INSPECTED]}) <= len(starts[:ROWS_INSPECTED])
@@ -227,7 +228,7 @@ class Body:
     def __init__(
         self, blocks: Iterator[list[bytes]], name: str, mark: str, width: int, line: int
     ) -> None:
-        self._blocks, self._name, self._mark, self._width = blocks, name, mark, width
+        self._blocks, self.name, self._mark, self._width = blocks, name, mark, width
         self._line, self._rows = line, 0
         self._places: list[tuple[int, int]] = []  # a row, and the line before it; all that follow
         self.outside: list[str] = []  # counts of reads outside of genes
@@ -259,13 +260,17 @@ class Body:
             if self._mark == " ":
                 lines = [b" ".join(line.split()) for line in lines]
             text = b"\n".join([*lines, b""])
-            bare = self._quoted.sub(b"", text) if b'"' in text else text
-            counts = {line.count(mark) for line in bare.split(b"\n")[:-1]}
-            if b'"' not in bare and counts == {self._width - 1} and not SPECIAL.search(text):
+            bare = lines
+            if b'"' in text:
+                bare = self._quoted.sub(b"", text).split(b"\n")[:-1]
+            even = {line.count(mark) for line in bare} == {self._width - 1}
+            if even and b'"' in text:
+                even = not any(b'"' in line for line in bare)
+            if even and not {line[:1] for line in lines}.isdisjoint((b"_", b"N", b"!", b'"')):
+                even = not any(line.startswith(SPECIAL) for line in lines)
+            if even:
                 if self.short:
                     self._refuse(*self.short[0])
-                if b"\n\n" in text or text[:1] == b"\n":  # of a table of one column
-                    text = text.lstrip(b"\n")
                 self._places.append((self._rows, self._line))
                 self._rows += len(lines)
                 self._line += len(lines)
@@ -294,7 +299,7 @@ class Body:
                 cells = next(reader, [])
             except csv.Error as error:
                 raise ValueError(
-                    f"{self._name} is not a text table at line {self._line}: {error}."
+                    f"{self.name} is not a text table at line {self._line}: {error}."
                 ) from error
             if not filled(cells):
                 continue
@@ -318,12 +323,12 @@ class Body:
 
     def _refuse(self, line: int, cells: list[str]) -> None:
         raise ValueError(
-            f"{self._name} has {len(cells)} cells in line {line} but {self._width} above it; lines "
+            f"{self.name} has {len(cells)} cells in line {line} but {self._width} above it; lines "
             "above a table are left out with --skip-rows."
         )
 
 
-def _numbers(
+def _make_numbers(
     found: Any,
     headings: list[str],
     text: set[int],
@@ -332,63 +337,52 @@ def _numbers(
     note: Note,
     decimal: str,
     thousands: str,
-) -> dict[int, Any]:
-    """The columns: numbers in double precision, and text as it was before `guard_cell`."""
-    bad: dict[int, list[tuple[int, str]]] = {}  # rows and cells, by column
+) -> None:
+    """Numbers where pandas found none, and text as it was before `guard_cell`."""
+    bad: dict[str, list[tuple[int, str]]] = {}  # lines and cells, by column
     limits: dict[str, None] = {}
-    columns: dict[int, Any] = {}
-    for j in found.columns:
+    for j in [j for j in found.columns if found[j].dtype.kind not in "iuf"]:
         values = found[j]
         if j in text:
-            guarded = values.str.startswith("'", na=False)
-            columns[j] = values.where(~guarded, values.map(unguard_cell)) if guarded.any() else values
-            continue
-        if values.dtype.kind in "iuf":
-            columns[j] = values.to_numpy(np.float64)
+            if values.str.startswith("'", na=False).any():
+                found[j] = values.map(unguard_cell)
             continue
         codes, cells = pd.factorize(values)
-        parsed = np.full(len(cells) + 1, np.nan)
-        wrong = []
+        parsed, wrong = np.full(len(cells) + 1, np.nan), []
         for i, cell in enumerate(cells):
             plain = str(cell)
             if LIMIT.match(plain):
                 limits[plain] = None
                 plain = LIMIT.sub("", plain)
-            if is_cell(number, plain) or not isinstance(cell, str):
+            if is_cell(number, plain) or isinstance(cell, float):
                 parsed[i] = number(plain)
             elif not has_no_value(plain):
                 wrong.append(i)
-        columns[j] = parsed[codes]
-        if wrong:
-            rows = np.flatnonzero(np.isin(codes, wrong))[:MOST_LISTED]
-            bad[j] = [(int(row), str(values.iloc[row])) for row in rows]
+        found[j] = parsed[codes]
+        rows = np.flatnonzero(np.isin(codes, wrong))[:MOST_LISTED].tolist() if wrong else []
+        for row in rows:
+            bad.setdefault(headings[j], []).append((body.line(row), str(values.iloc[row])))
     if bad:
-        listed = {headings[j]: [(body.line(i), c) for i, c in own] for j, own in bad.items()}
-        raise NotNumbersError(body._name, listed, decimal, thousands)
+        raise NotNumbersError(body.name, bad, decimal, thousands)
     if limits:
-        note(f"{body._name}: {listing(map(repr, limits))} is beyond a limit, and the limit is taken.")
-    return columns
+        said = listing(map(repr, limits))
+        note(f"{body.name}: {said} is beyond a limit, and the limit is taken.")
 
 
-def _without_ends(columns: dict[int, Any], text: set[int]) -> tuple[Any, list[str]]:
+def _without_ends(frame: Any, text: set[int]) -> tuple[Any, list[str]]:
     """The frame without empty rows, and without footnotes: a name at the end, and nothing else."""
-    frame = pd.DataFrame(columns, copy=False)
-    n, m = frame.shape
-    plain = [j for j in columns if j not in text]
-    words = [j for j in columns if j in text]
-    bare = np.ones(n, bool)
-    for j in plain:
-        if not bare.any():
-            break
-        bare &= np.isnan(columns[j])
-    if not plain or not bare.any():
-        return frame, []
+    bare = np.ones(len(frame), bool)
+    for j in frame.columns:
+        if j not in text and bare.any():
+            bare &= frame[j].isna().to_numpy()
     rows = np.flatnonzero(bare)
-    cells = [[c for c in row if c] for row in frame.loc[rows, words].to_numpy().tolist()]
-    few = {int(i): own for i, own in zip(rows, cells, strict=True)}
+    if not len(rows) or text >= {*frame.columns}:
+        return frame, []
+    words = frame.iloc[rows][[j for j in frame.columns if j in text]].to_numpy().tolist()
+    few = {i: [c for c in row if c] for i, row in zip(rows.tolist(), words, strict=True)}
     gone = [i for i, own in few.items() if not own]
-    remarks, last = [], n - 1
-    while m > 2 and 0 in text and last in few and len(few[last]) < 2:
+    remarks, last = [], len(frame) - 1
+    while frame.shape[1] > 2 and 0 in text and len(few.get(last, "  ")) < 2:
         remarks += few[last]
         gone += [last]
         last -= 1

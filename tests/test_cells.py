@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from cases import few
 from onmf import ONMF, choose_k, cluster_anndata, explain, load, prepare
 from onmf.exceptions import SignedDataWarning, TableWarning
-from onmf_app.read.formats import read_table
+from reading import read_table
 
 anndata = pytest.importorskip("anndata")
 

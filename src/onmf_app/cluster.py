@@ -25,7 +25,7 @@ from onmf_app.options import (
     reading_options,
     source_of,
 )
-from onmf_app.read.formats import FORMATS
+from onmf_app.read import FORMATS
 from onmf_app.runs.fits import fit_input
 from onmf_app.runs.inputs import Input
 from onmf_app.runs.page import make_report

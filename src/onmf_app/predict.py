@@ -10,20 +10,21 @@ import numpy as np
 
 from onmf import ONMF, load
 from onmf.files import place_for, replace_files
-from onmf.rows import Source, Table, Terms, class_file, turn
+from onmf.rows import Source, Table, Terms, turn
 from onmf_app.console import note, notes, say
 from onmf_app.options import (
     FOLLOW_LINKS,
     INPUT,
     reading_options,
 )
-from onmf_app.read.annotation import with_classes
-from onmf_app.read.sheets import csv_writer
+from onmf_app.read.annotation import read_labels
+from onmf_app.read.annotation import value_file as class_file
 from onmf_app.runs.align import align_features, is_transposed
 from onmf_app.runs.inputs import Input, cleaned
 from onmf_app.runs.reading import reading
 from onmf_app.runs.records import terms_of_run
 from onmf_app.runs.results import fitted_model
+from onmf_app.runs.sheets import csv_writer
 from onmf_app.runs.tables import (
     Labels,
     agreement_scores,
@@ -131,4 +132,6 @@ def read_for(model: ONMF, source: Input, terms: Terms) -> Table:
             side = "columns" if source.transpose else "rows"
             said = f"its {side} are the features of the model, so it was transposed."
             note(source.path.name, [said], terms)
-        return with_classes(table, source.labels if elsewhere else None, source.path.name)
+        if elsewhere:
+            table = table._replace(labels=read_labels(str(source.labels), table.samples))
+        return table

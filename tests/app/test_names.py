@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from onmf.datasets import make_rays
-from onmf_app.read.formats import read_table
+from reading import read_table
 
 pytest.importorskip("click")
 pytest.importorskip("rich")

@@ -9,7 +9,7 @@ import pytest
 
 from command_line import run
 from onmf import load
-from onmf_app.read import sheets
+from onmf_app.runs import sheets
 
 POLITICS = "his party and the prime minister, of the élection the vote"
 SPORT = "a goal in the match of the world cup, the team and its player"

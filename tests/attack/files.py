@@ -10,7 +10,7 @@ import numpy as np
 from attack.kills import ENVIRONMENT
 from fuzz.targets import TARGETS, attack
 from onmf.files.output import replace_files
-from onmf_app.read.documents import read_documents
+from reading import read_documents
 
 CASES = 200  # changes of a file, for one attack
 

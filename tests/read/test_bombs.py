@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from onmf_app.read.formats import read_table
+from reading import read_table
 
 openpyxl = pytest.importorskip("openpyxl")
 

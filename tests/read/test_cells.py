@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from onmf.rows.table import one_line, printable
 from onmf_app.read.annotation import read_labels
 from onmf_app.read.cells import guard_cell, is_number, unguard_cell
-from onmf_app.read.documents import read_documents
-from onmf_app.read.formats import read_table
-from onmf_app.read.sheets import csv_text
+from reading import read_documents
+from reading import read_table
+from onmf_app.runs.sheets import csv_text
 
 FORMULAS = ["=1+1", "+A1", "-2+3", "@SUM(A1)", "'=x", "''=x", "\t=1", "=cmd|' /C calc'!A0", "＝1"]  # noqa: RUF001
 FORMULAS += ["﹦1"]

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from onmf.exceptions import TableWarning
-from onmf_app.read.formats import read_table
+from reading import read_table
 
 NUMBERS = {"u": [1.0, 2.0, 0.5], "v": [0.0, 4.0, 3.0]}
 DATES = [datetime.date(2024, 1, day) for day in (1, 2, 3)]

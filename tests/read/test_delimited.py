@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from onmf.exceptions import TableWarning
-from onmf_app.read import text_files
-from onmf_app.read.formats import read_table
+from onmf_app.read import streams
+from reading import read_table
 
 X = np.array([[1.0, 0.0, 2.5], [0.0, 3.0, 0.0]])
 
@@ -88,7 +88,7 @@ def test_classes_may_be_numbers_and_stand_beside_names(tmp_path):
 
 
 def test_progress_ends_near_the_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_files, "BYTES_PER_PROGRESS", 100)
+    monkeypatch.setattr(streams, "BYTES_PER_PROGRESS", 100)
     path = tmp_path / "x.csv"
     path.write_text("1,2,3\n" * 1000)
     seen = []
@@ -127,7 +127,7 @@ def test_a_bad_file_is_refused_in_a_sentence_that_says_where(tmp_path, name):
 
 
 def test_a_line_without_end_is_not_unpacked_into_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_files, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(streams, "LONGEST_LINE", 1000)
     (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"0" * 10_000_000))
     tracemalloc.start()
     try:

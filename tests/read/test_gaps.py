@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from onmf_app.read.formats import read_table
+from reading import read_table
 
 NAN = np.nan
 TABLES = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onmf.exceptions import TableWarning
-from onmf_app.read.formats import read_table
+from reading import read_table
 
 GENES = ["TP53", "BRCA1", "KRAS", "EGFR", "MYC1", "PTEN"]
 SAMPLES = ["s1", "s2", "s3"]

@@ -13,7 +13,8 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-from onmf_app.read.formats import open_source, read_table
+from onmf.rows import open_arrays as open_source
+from reading import read_table
 
 X = np.array([[1.0, 0.0, 2.5], [0.0, 3.0, 0.0]])
 

@@ -10,42 +10,14 @@ from typing import Any, Literal, NamedTuple
 
 from onmf_app.read.annotation import check_unique, class_names, read_labels, value_file
 from onmf_app.read.documents import find_documents, read_documents
+from onmf_app.read.formats import FORMATS, kind_of
 from onmf_app.read.frames import samples_of
 from onmf_app.read.sources import json_objects, object_rows, open_workbook, sheet_rows
 from onmf_app.read.streams import Note, Progress, ignore, listing, text_blocks
 from onmf_app.read.tables import NotNumbersError, Parsed, as_blocks, parse
 
-__all__ = ["Input", "read_input"]
+__all__ = ["FORMATS", "Input", "read_input"]
 
-TEXTS = (".csv", ".tsv", ".txt", ".tab", ".dat", ".data", ".gct")
-FORMATS = {  # ending: kind; of text and .mtx, also with .gz
-    **dict.fromkeys(TEXTS, "text"),
-    ".xlsx": "sheet",
-    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "json"),
-    ".mtx": "market",
-    **dict.fromkeys((".npy", ".npz"), "array"),
-    **dict.fromkeys((".parquet", ".pq"), "parquet"),
-    ".h5ad": "cells",
-}
-SPREADSHEET = "open it in a spreadsheet and save it as .xlsx"
-REMEDIES = {  # for files that other programs read
-    ".xls": SPREADSHEET,
-    ".xlsb": SPREADSHEET,
-    ".ods": SPREADSHEET,
-    ".rds": 'in R, write.csv(as.matrix(readRDS("FILE")), "table.csv")',
-    ".rdata": "in R, load it and write the matrix with write.csv",
-    ".rda": "in R, load it and write the matrix with write.csv",
-    ".loom": 'in Python, anndata.io.read_loom("FILE").write_h5ad("cells.h5ad")',
-    ".mat": 'in Python, numpy.save("X.npy", scipy.io.loadmat("FILE")["X"])',
-    ".sas7bdat": "export it from SAS as .csv",
-    ".sav": "export it from SPSS as .csv",
-    ".dta": "export it from Stata as .csv",
-    ".pkl": "load it in Python and save the array with numpy.save",
-    ".pdf": "copy the table into a spreadsheet and save it as .xlsx",
-    ".zip": "unpack it first",
-    ".tar": "unpack it first",
-    ".tar.gz": "unpack it first",
-}
 PLAIN_TEXT = (".txt", ".dat", ".data")  # endings of documents, too
 MOST_SHEETS_TRIED = 20  # for the first table of numbers
 NO_CLASS = "no text"  # of an empty text whose cell with the class is empty
@@ -162,13 +134,13 @@ def read_input(
     given = {"labels": labels, "time": time, "batch": batch}
     asked = {key: str(spec) for key, spec in given.items() if spec is not None}
     if text is None and text_column is None and transpose is None and features is None:
-        text_column = find_documents(path, [*FORMATS], drop, encoding)
+        text_column = find_documents(path, drop, encoding)
         text = text_column is not None
     if text or text_column:
         return _documents(
             path, text_column or None, id_column, asked, encoding, follow_links, notes, told
         )
-    kind = _kind(path)
+    kind = kind_of(path)
     if layer is not None and kind != "cells":
         raise ValueError(f"{path.name} has no layers: only .h5ad files have them.")
     if kind in ("array", "cells", "market"):
@@ -206,25 +178,6 @@ def read_input(
 def _input(data: Any, samples: Any, features: list[str], values: Any, notes: Any, **more: Any) -> Input:
     found = (values.get(key) for key in ("labels", "time", "batch"))
     return Input(data, samples, features, *found, notes=tuple(dict.fromkeys(notes)), **more)
-
-
-def _kind(path: Path) -> str:
-    """What reads a file, by its ending."""
-    name = path.name.lower()
-    if path.is_dir():
-        inside = {one.suffix for one in path.iterdir() if one.name[0] not in "._"}
-        if inside == {".parquet"}:
-            return "parquet"
-        raise ValueError(f"{path.name} is a folder: for a folder of documents, add --text.")
-    kind = next((FORMATS[end] for end in FORMATS if name.endswith((end, f"{end}.gz"))), None)
-    if kind is None or (name.endswith(".gz") and kind not in ("text", "market")):
-        remedy = next((REMEDIES[end] for end in REMEDIES if name.endswith(end)), None)
-        if remedy is not None:
-            said = remedy.replace("FILE", path.name)
-            raise ValueError(f"{path.name} cannot be read directly: {said}.")
-        known = ", ".join(FORMATS)
-        raise ValueError(f"{path.name} does not end in {known}; for documents, add --text.")
-    return kind
 
 
 def _table(

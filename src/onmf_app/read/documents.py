@@ -9,10 +9,18 @@ from statistics import median
 from typing import Any
 
 from onmf_app.read.cells import unguard_cell
+from onmf_app.read.formats import FORMATS
 from onmf_app.read.layouts import ID_HEADINGS, LINES_INSPECTED
 from onmf_app.read.sources import Row, json_objects, open_workbook, sheet_rows
-from onmf_app.read.streams import LONGEST_LINE, Note, Progress, decode_text, ignore, listing
-from onmf_app.read.streams import text_blocks
+from onmf_app.read.streams import (
+    LONGEST_LINE,
+    Note,
+    Progress,
+    decode_text,
+    ignore,
+    listing,
+    text_blocks,
+)
 from onmf_app.read.tables import separator
 
 TEXT_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq", ".xlsx")
@@ -60,7 +68,7 @@ def text_ending(path: Path) -> str:
 
 
 def find_documents(
-    path: Path, numbers_endings: Collection[str], drop: Collection[str], encoding: str | None
+    path: Path, drop: Collection[str] = (), encoding: str | None = None
 ) -> str | None:
     """The column of texts, or "" for files and lines; None if the input is something else.
 
@@ -72,7 +80,7 @@ def find_documents(
         from onmf.files import visible_files
 
         names = [name.name.lower() for name in visible_files(path, links=True)]
-        plain = all(n.endswith(".txt") or not n.endswith(tuple(numbers_endings)) for n in names)
+        plain = all(n.endswith(".txt") or not n.removesuffix(".gz").endswith((*FORMATS,)) for n in names)
         return "" if names and plain and not path.name.lower().endswith(".parquet") else None
     if not path.is_file() or ending not in (*TEXT_TABLES, ".txt"):
         return None

@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from onmf.prepare import center_batches
-from onmf.rows import Source, Table, class_file
+from onmf.rows import Source, Table
 from onmf_app.read.annotation import read_labels
+from onmf_app.read.annotation import value_file as class_file
 
 if TYPE_CHECKING:
     from onmf_app.runs.inputs import Input

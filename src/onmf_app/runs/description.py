@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from onmf.prepare import Tfidf, Words
 from onmf.rows import Table, listing
-from onmf_app.read.documents import read_documents
+from onmf_app.read import read_input
 from onmf_app.runs.inputs import Input
 
 
@@ -23,7 +23,8 @@ def describe(source: Input, samples: Sequence[str]) -> Description | None:
     if source.describe is None:
         return None
     path = Path(source.describe)
-    found = read_documents(path, column=source.text_column, id_column=source.id_column)
+    read = read_input(path, text=True, text_column=source.text_column, id_column=source.id_column)
+    found = Table(read.data, read.samples, [])
     texts = _in_order(found, samples, path.name)
     own = {option.parameter for option in Words.options}
     given = {n: v for n, v in source.settings.items() if n in own and v is not None}

@@ -25,11 +25,13 @@ from onmf.rows import (
     listing,
     zero_missing,
 )
-from onmf_app.read.formats import can_drop
-from onmf_app.runs.inputs import Input
+from onmf_app.runs.inputs import Input, can_drop
 from onmf_app.runs.text_hints import about_texts, uncounted_texts
-from onmf_app.runs.unused import ID_NAME, SUM_TOL
 
+ID_NAME = re.compile(
+    r"(^|[\W_])(id|ids|nr|index|row|number)$|(^|[ .])no$|entrez|gene_?id|ncbi|pmid", re.I
+)
+SUM_TOL = 1e-6  # relative difference from a sum that rounding may leave
 CLASS_NAME = re.compile(r"^(class|classes|target|label|labels|y|species|diagnosis|cluster)$", re.I)
 UNEVEN_DEPTH = 2.0  # ratio of the 95th to the 5th percentile of totals that a logarithm shows
 MOST_ID_COLUMNS = 50  # that are read

@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import sha256
@@ -12,15 +13,18 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 import numpy as np
 import scipy.sparse as sp
 
+from onmf.exceptions import TableWarning
 from onmf.files import checksum
 from onmf.prepare import Strip, Variable, apply
 from onmf.prepare.expression import default_steps
 from onmf.prepare.steps import STEPS, Step, apply_step
 from onmf.prepare.units import default_scaling
 from onmf.rows import (
+    CELLS,
     DOCUMENTS,
     EMBEDDED,
     PICTURES,
+    SAMPLES,
     Array,
     Check,
     Progress,
@@ -30,16 +34,14 @@ from onmf.rows import (
     Terms,
     check_text,
     check_unique,
-    class_file,
     listing,
     no_progress,
-    stays_on_disk,
 )
-from onmf_app.read.documents import read_documents
-from onmf_app.read.duplicates import Duplicates
-from onmf_app.read.formats import can_drop, complete_table, open_source, terms_of_file
+from onmf_app.read import read_input
+from onmf_app.read.annotation import value_file as class_file
 from onmf_app.runs.batches import corrected
 
+Duplicates = Literal["number", "sum", "first", "refuse"]
 STANDARD_INPUT = Path("-")
 FIRST_BYTES = {  # of binary formats, for standard input
     b"PAR1": ".parquet",
@@ -118,7 +120,7 @@ class Input:
             return EMBEDDED
         if self.images is not None:
             return PICTURES
-        return DOCUMENTS if self.text else terms_of_file(self.path)
+        return DOCUMENTS if self.text else CELLS if self.path.name.endswith(".h5ad") else SAMPLES
 
     def received(self) -> Self:
         """The same; standard input (`-`) is copied to a temporary file first."""
@@ -171,26 +173,19 @@ class Input:
         return replace(self, labels=None)._read(progress, few=False)
 
     def _read(self, progress: Progress, few: bool) -> Table:
-        if self.text:
-            return read_documents(
-                self.path, column=self.text_column, id_column=self.id_column, labels=self.labels,
-                encoding=self.encoding, follow_links=self.follow_links, progress=progress,
-            )  # fmt: skip
-        duplicates: Any = self.duplicates or "number"
-        source = open_source(
-            self.path, transpose=self.transpose, labels=self.labels, layer=self.layer,
-            decimal=self.decimal, thousands=self.thousands, skip_rows=self.skip_rows,
-            encoding=self.encoding, sheet=self.sheet, drop=self._unused_columns(),
-            progress=progress,
+        own = {} if self.text else {"duplicates": self.duplicates or "number"}
+        columns = [name for name in (self.time, self.batch) if name and class_file(name) is None]
+        found = read_input(
+            self.path, text=self.text, text_column=self.text_column, id_column=self.id_column,
+            labels=self.labels, drop=[*self.drop, *columns], transpose=self.transpose,
+            layer=self.layer, sheet=self.sheet, decimal=self.decimal, thousands=self.thousands,
+            skip_rows=self.skip_rows, encoding=self.encoding, follow_links=self.follow_links,
+            raw=bool(self.raw or self.describe or self.images), few=few, progress=progress, **own,
         )  # fmt: skip
-        table = source.outline() if stays_on_disk(source, few) else source.load()
-        return complete_table(table, self.labels, self.path.name, duplicates)
-
-    def _unused_columns(self) -> tuple[str, ...]:
-        """Columns to drop, and the columns of times and batches."""
-        own = [name for name in (self.time, self.batch) if name and class_file(name) is None]
-        columns = not self.transpose and can_drop(self.path.name, rows=False)
-        return (*self.drop, *own) if columns else self.drop
+        for said in found.notes:
+            warnings.warn(said, TableWarning, stacklevel=2)
+        X = found.data.to_numpy() if hasattr(found.data, "to_numpy") else found.data
+        return Table(X, [*map(str, found.samples)], found.features, found.classes)
 
     def with_default_steps(self, table: Table) -> Self:
         """The same with the default steps of gene expression or of different units."""
@@ -364,3 +359,8 @@ def sample_in_memory(table: Table, seed: Any) -> Table:
         return table
     order = np.random.default_rng(seed).permutation(len(table.samples))
     return rows_of(table, np.sort(order[:SAMPLES_TO_CHOOSE_K]))
+
+
+def can_drop(name: str, rows: bool) -> bool:
+    """Whether rows, or columns, of a file can be dropped by name."""
+    return not name.lower().endswith((".npy", ".npz", ".mtx", ".mtx.gz", ".h5ad"))

@@ -14,7 +14,6 @@ from onmf.rows import Progress, Table
 from onmf_app.console import note, notes, waiting, within_memory
 from onmf_app.runs.hints import before_fit
 from onmf_app.runs.inputs import Input
-from onmf_app.runs.unused import without_unused
 
 
 @contextmanager
@@ -30,7 +29,7 @@ def note_before_fit(source: Input, table: Table, loss: str | None) -> tuple[Inpu
 
     loss : None takes the one that suits the data.
     """
-    source, table, said = without_unused(source, table)
+    said: list[str] = []
     given = source
     if loss is None or not LOSSES[loss].takes_counts:
         source = source.with_default_steps(table)

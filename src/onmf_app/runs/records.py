@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from onmf.files import checksum, finish_replacement, to_json_values
-from onmf.rows import Terms, class_file
+from onmf.rows import Terms
 from onmf.tree import Tree
+from onmf_app.read.annotation import value_file as class_file
 from onmf_app.runs.inputs import Input
 
 LABELS, CLUSTERS, MARKERS, CENTERS, SCALES, MODEL_FILE, REPORT, RUN = RESULTS = (

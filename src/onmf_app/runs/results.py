@@ -16,13 +16,13 @@ from onmf.explain.checks import check_fitted_to
 from onmf.files import Content, to_json_values
 from onmf.rows import Array, Table, Terms
 from onmf_app.console import notes, waiting
-from onmf_app.read.sheets import csv_writers
 from onmf_app.runs import records, tables
 from onmf_app.runs.align import align_features
 from onmf_app.runs.batches import corrected
 from onmf_app.runs.description import describe
 from onmf_app.runs.findings import Findings
 from onmf_app.runs.inputs import Copies, Input, cleaned, rows_of
+from onmf_app.runs.sheets import csv_writers
 
 
 def with_copies(model: ONMF, table: Table, raw: Table, copies: Copies) -> Table:

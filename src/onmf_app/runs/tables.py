@@ -15,7 +15,7 @@ from onmf.metrics import (
 )
 from onmf.prepare.steps import units_after
 from onmf.rows import Array, Coded, Terms, one_line
-from onmf_app.read.sheets import Columns, Sheet
+from onmf_app.runs.sheets import Columns, Sheet
 
 LONGEST_CELL = 32_767  # characters in Excel, which puts the rest into other rows
 MOST_MARKERS = 100  # per cluster

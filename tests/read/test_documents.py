@@ -11,8 +11,7 @@ import pytest
 
 from onmf.exceptions import TableWarning
 from onmf_app.read.documents import find_documents
-from reading import read_documents
-from reading import read_table
+from reading import read_documents, read_table
 
 
 def test_the_files_of_a_folder_are_documents_named_by_their_path(tmp_path):

@@ -8,8 +8,8 @@ import pytest
 
 from onmf.exceptions import TableWarning
 from onmf_app.read.cells import to_number
-from reading import read_table
 from onmf_app.read.layouts import is_header
+from reading import read_table
 
 DATA = np.random.default_rng(0).integers(1, 90, (20, 8))
 

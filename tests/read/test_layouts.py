@@ -61,7 +61,7 @@ WRAPPED = {  # ending and text; the samples are the columns in all of them
         ".csv",
         "Gene,s1,s2,s3\n" + rows(",") + "Total," + ",".join(map(str, X.sum(axis=0))) + "\n",
     ),
-    "limits": (".csv", "Gene,s1,s2,s3\n" + rows(",").replace("2.25", "<2.25")),
+    "limits": (".csv", "Gene,s1,s2,s3\n" + rows(",").replace(",2.25", ",<2.25")),
 }
 
 

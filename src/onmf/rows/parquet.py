@@ -62,19 +62,21 @@ def parquet_errors(name: str) -> Iterator[None]:
 
 
 def open_parquet(path: Path, options: Options) -> Source:
-    """Rows on disk: the columns that `onmf.prepare.columns` takes as features, by the first rows."""
+    """Rows on disk, with the features that `onmf.prepare.columns` finds by the first of them."""
     with parquet_errors(path.name):
         data = open_dataset(path)
         heads = data.schema.names
         if len({*heads}) != len(heads):
             raise ValueError("two columns have the same name: rename or drop one")
         top = _frame(data.head(rows_inspected(len(heads))))
+        index = _pandas_index(data.schema)
     special = {options.labels, *options.drop}
     if unknown := special - {None, *heads}:
-        raise ValueError(f"{path.name} has no column {listing(sorted(map(repr, unknown)))}.")
-    index = _pandas_index(data.schema)
+        said = listing(sorted(map(repr, unknown)))
+        raise ValueError(f"{path.name} has no column {said} to drop.")
     left = [name for name in heads if name not in special and name != index]
-    chosen = columns(top[left] if index is None or index in special else top[left].set_axis(top[index]))
+    named = index is not None and index not in special
+    chosen = columns(top[left].set_axis(top[index]) if named else top[left])
     names = [left[j] for j in chosen.features]
     if not names:
         raise ValueError(f"{path.name} has no column of numbers.")

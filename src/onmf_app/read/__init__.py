@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from onmf_app.read.annotation import check_unique, class_names, read_labels, value_file
-from onmf_app.read.documents import find_documents, read_documents
+from onmf_app.read.documents import find_documents, read_documents, text_ending
 from onmf_app.read.formats import FORMATS, kind_of
 from onmf_app.read.frames import samples_of
 from onmf_app.read.sources import json_objects, object_rows, open_workbook, sheet_rows
@@ -152,30 +152,33 @@ def read_input(
         if large is not None:
             return large
 
-    def parsed(sign: str, note: Note) -> Parsed:
-        how: dict[str, Any] = {"skip_rows": skip_rows, "thousands": thousands, "decimal": sign}
-        how["as_text"] = {*asked.values(), id_column}
-        return _table(path, kind, sheet, encoding, how, note, told)
-
-    said: list[str] = []
+    how = {"skip_rows": skip_rows, "thousands": thousands, "as_text": {*asked.values(), id_column}}
+    own = {"drop": drop, "raw": raw, "id_column": id_column, "features": features,
+           "transpose": transpose, "duplicates": duplicates}  # fmt: skip
     try:
-        table = parsed(decimal or ".", said.append)
-    except NotNumbersError as error:
-        if decimal or thousands or not error.decimal_commas or kind != "text":
+        try:
+            said: list[str] = []
+            signs = {"decimal": decimal or "."}
+            table = _table(path, kind, sheet, encoding, how | signs, said.append, told)
+        except NotNumbersError as error:
+            if decimal or thousands or not error.decimal_commas or kind != "text":
+                raise
+            said = [f"{path.name} has decimal commas."]
+            table = _table(path, kind, sheet, encoding, how | {"decimal": ","}, said.append, told)
+        notes += said
+        X, values, dropped = samples_of(table, path.name, notes.append, asked, **own)
+    except ValueError as error:
+        if kind != "text" or text_ending(path) not in PLAIN_TEXT:
             raise
-        said = [f"{path.name} has decimal commas."]
-        table = parsed(",", said.append)
-    notes += said
-    X, values, dropped = samples_of(
-        table, path.name, notes.append, asked, drop=drop, raw=raw, id_column=id_column,
-        features=features, transpose=transpose, duplicates=duplicates,
-    )  # fmt: skip
+        raise ValueError(f"{str(error).removesuffix('.')}; for documents, add --text.") from error
     if not X.size:
         raise ValueError(f"{path.name} is empty: it has {len(X)} rows of numbers.")
     return _input(X, X.index, [*X.columns], values, notes, dropped=dropped)
 
 
-def _input(data: Any, samples: Any, features: list[str], values: Any, notes: Any, **more: Any) -> Input:
+def _input(
+    data: Any, samples: Any, features: list[str], values: Any, notes: Any, **more: Any
+) -> Input:
     found = (values.get(key) for key in ("labels", "time", "batch"))
     return Input(data, samples, features, *found, notes=tuple(dict.fromkeys(notes)), **more)
 
@@ -199,15 +202,10 @@ def _table(
         return parse(as_blocks(rows), path.name, note, mark=",", as_text=how["as_text"])
     if kind == "sheet":
         return _sheet(path, sheet, how, note)
-    ending = Path(path.name.lower().removesuffix(".gz")).suffix
-    try:
-        return parse(
-            text_blocks(path, encoding, note, progress), path.name, note, ending=ending, **how
-        )
-    except ValueError as error:
-        if ending not in PLAIN_TEXT or isinstance(error, NotNumbersError):
-            raise
-        raise ValueError(f"{str(error).removesuffix('.')}; for documents, add --text.") from error
+    return parse(
+        text_blocks(path, encoding, note, progress), path.name, note, ending=text_ending(path),
+        **how,
+    )  # fmt: skip
 
 
 def _sheet(path: Path, sheet: str | None, how: dict[str, Any], note: Note) -> Parsed:
@@ -220,11 +218,12 @@ def _sheet(path: Path, sheet: str | None, how: dict[str, Any], note: Note) -> Pa
             raise ValueError(
                 f"{path.name} has no sheet {sheet!r}; its sheets are {listing(names)}."
             )
-        for name in [sheet] if sheet is not None else names[:MOST_SHEETS_TRIED]:
+        tried = [sheet] if sheet is not None else names[:MOST_SHEETS_TRIED]
+        for name in tried:
             said: list[str] = []
             try:
                 table = parse(as_blocks(sheet_rows(book, name)), path.name, said.append, **how)
-                if not any(kind.kind == "f" for kind in table.frame.dtypes):
+                if tried[1:] and not any(kind.kind in "iuf" for kind in table.frame.dtypes):
                     raise ValueError(f"{path.name} has no column of numbers.")
             except ValueError as error:
                 errors.append(error)
@@ -257,7 +256,7 @@ def _matrix(
     from onmf.rows import Options, open_arrays, stays_on_disk
 
     X: Any
-    values: dict[str, list[str]] = {}
+    values: dict[str, Any] = {}
     if kind == "market":
         from onmf_app.read.market import read_market
 
@@ -281,12 +280,14 @@ def _matrix(
         if value_file(spec) is not None:
             values[key] = read_labels(spec, samples)
         elif kind == "cells" and not transpose:
-            values[key] = open_arrays(path, Options(labels=spec, layer=layer)).labels or []
-        else:
+            values[key] = open_arrays(path, Options(labels=spec, layer=layer)).labels
+        if values.get(key) is None:
             raise ValueError(
-                f"{path.name} has no column {spec!r}, and there is no file of that name."
+                f"{path.name} has no column {spec!r} of true classes, and there is no file of that "
+                "name."
             )
-    return _input(X, samples, features, values, notes, kind="cells" if kind == "cells" else "samples")
+    called: Any = "cells" if kind == "cells" else "samples"
+    return _input(X, samples, features, values, notes, kind=called)
 
 
 def _large_parquet(
@@ -295,8 +296,10 @@ def _large_parquet(
     """Rows that stay on disk; None if they fit into memory."""
     from onmf.rows import Options, open_arrays, stays_on_disk
 
-    source = open_arrays(path, Options(drop=drop))
-    if not stays_on_disk(source, few):
+    try:
+        if not stays_on_disk(open_arrays(path, Options(drop=drop)), few):
+            return None
+    except ValueError:  # the reader of frames says more
         return None
     columns = {spec for spec in asked.values() if value_file(spec) is None}
     values = {k: open_arrays(path, Options(labels=s, drop=drop)).labels or []

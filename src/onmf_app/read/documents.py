@@ -10,7 +10,12 @@ from typing import Any
 
 from onmf_app.read.cells import unguard_cell
 from onmf_app.read.formats import FORMATS
-from onmf_app.read.layouts import ID_HEADINGS, LINES_INSPECTED
+from onmf_app.read.layouts import (
+    ID_HEADINGS,
+    LINES_INSPECTED,
+    WORDS_OF_A_TEXT,
+    column_of_texts,
+)
 from onmf_app.read.sources import Row, json_objects, open_workbook, sheet_rows
 from onmf_app.read.streams import (
     LONGEST_LINE,
@@ -25,7 +30,6 @@ from onmf_app.read.tables import separator
 
 TEXT_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq", ".xlsx")
 NO_TEXT = (".npy", ".npz", ".mtx", ".h5ad", ".h5", ".hdf5", ".json")
-WORDS_OF_A_TEXT = 4  # in most cells of a column; names and classes have fewer
 ROWS_INSPECTED = 20
 MOST_NUMBERS = 2  # columns of numbers beside texts; with more, the numbers may be what is meant
 
@@ -80,7 +84,8 @@ def find_documents(
         from onmf.files import visible_files
 
         names = [name.name.lower() for name in visible_files(path, links=True)]
-        plain = all(n.endswith(".txt") or not n.removesuffix(".gz").endswith((*FORMATS,)) for n in names)
+        others = [n.removesuffix(".gz") for n in names if not n.endswith(".txt")]
+        plain = not any(n.endswith((*FORMATS,)) for n in others)
         return "" if names and plain and not path.name.lower().endswith(".parquet") else None
     if not path.is_file() or ending not in (*TEXT_TABLES, ".txt"):
         return None
@@ -101,15 +106,6 @@ def find_documents(
     if len(numbers - ID_HEADINGS) > MOST_NUMBERS:
         return None
     return column_of_texts({n: [*map(str, c)] for n, c in columns.items() if n not in numbers})
-
-
-def column_of_texts(columns: dict[str, list[str]]) -> str | None:
-    """The column whose cells have most words, if most have so many that they are texts."""
-    words = {
-        name: median(len(cell.split()) for cell in cells) for name, cells in columns.items() if cells
-    }
-    longest = max(words, key=lambda name: words[name], default=None)
-    return longest or None if longest is not None and words[longest] >= WORDS_OF_A_TEXT else None
 
 
 def _are_texts(lines: list[str]) -> bool:

@@ -3,7 +3,6 @@
     columns named by the user  ->  `onmf.prepare.columns`  ->  names, features  ->  genes in rows
 """
 
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -12,13 +11,12 @@ import numpy as np
 import pandas as pd
 
 from onmf_app.read.annotation import check_unique, class_names, read_labels, value_file
-from onmf_app.read.documents import column_of_texts
-from onmf_app.read.layouts import sample_names
+from onmf_app.read.layouts import column_of_texts, remedy, sample_names
 from onmf_app.read.streams import Note, listing
 from onmf_app.read.tables import Parsed
 
-TOTALS = [f(w) for w in ("total", "totals", "grand total", "sum", "sums", "summe", "gesamt", "somme")
-          for f in (str.lower, str.upper, str.capitalize, str.title)]  # fmt: skip
+SUM_NAMES = ("total", "totals", "grand total", "sum", "sums", "summe", "gesamt", "somme")
+TOTALS = [f(w) for w in SUM_NAMES for f in (str.lower, str.upper, str.capitalize, str.title)]
 FEW = 20  # columns that are left out one by one
 MEASURED = 10  # columns of numbers, from which on they are what the table is about
 Values = dict[str, list[str]]  # "labels", "time", "batch": a value for each sample
@@ -42,6 +40,8 @@ def samples_of(
     from onmf.prepare.genes import rows_are_genes
 
     frame, about, turned, beside = table
+    if frame.index.name in drop:  # that pandas wrote
+        frame, beside = frame.reset_index(drop=True), {frame.index.name}
     turned = turned if transpose is None else transpose
     every = [str(head) for head in frame.columns]
     above = about if turned else {}
@@ -121,15 +121,13 @@ def _note_left_out(
         for j, why in out.items() if why == "text"
     }  # fmt: skip
     texts = column_of_texts(words) if len(kept) < MEASURED else None
-    remedy = "documents are read with --text-column"
-    remedy += "" if texts is None else f" {shlex.quote(texts)}"
     if not kept:
         raise ValueError(
-            f"{name} has no column of numbers; {remedy}, and classes of the samples of another "
+            f"{name} has no column of numbers; {remedy(texts)}, and classes of the samples of another "
             "table are read with --labels FILE:COLUMN."
         )
     if plain := [head for head in words if head]:
-        said = f"; {remedy}" if texts in plain else ""
+        said = f"; {remedy(texts)}" if texts in plain else ""
         note(f"{name} has columns without numbers, which are not used: {listing(plain)}{said}.")
     reasons = dict.fromkeys(why for why in out.values() if why != "text")
     if said := "; ".join(

@@ -70,7 +70,7 @@ def _matrix(path: Path, progress: Progress) -> Any:
         try:
             chunks = pd.read_csv(
                 body, sep=r"\s+", header=None, names=range(width + 1), index_col=False,
-                keep_default_na=False, chunksize=CHUNK, float_precision="round_trip",
+                keep_default_na=False, na_values=[""], chunksize=CHUNK, float_precision="round_trip",
             ) if entries else ()  # fmt: skip
             for chunk in chunks:
                 found += len(chunk)

@@ -19,7 +19,7 @@ LONGEST_LINE = 200_000_000  # bytes: a longer line is no table
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 HARMLESS_BYTES = 16 << 20  # that any file may unpack to
 MAX_UNPACKING = 100  # times its size: counts that are mostly zero, as text, unpack to 50 times
-BLOCK = 1 << 20
+BLOCK = 1 << 17
 SHOWN = 10  # names in a sentence
 Note = Callable[[str], object]
 Progress = Callable[[int, int], object]
@@ -42,7 +42,7 @@ class Counting(io.RawIOBase):
         try:
             n = int(self._unpacked.readinto(buffer))
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise ValueError(f"{self._name} is not a complete packed file: {error}.") from error
+            raise ValueError(f"{self._name} is not a complete gzip file: {error}.") from error
         self._given += n
         check_unpacked(self._name, self._given, self._taken())
         return n
@@ -135,16 +135,13 @@ def _whole_lines(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
 
 
 def _wide_blocks(stream: Any, name: str, encoding: str) -> Iterator[bytes]:
-    """Text in UTF-16, as spreadsheets write "Unicode text", or in another wide encoding, as UTF-8."""
-    text, number = io.TextIOWrapper(stream, encoding, newline=""), 0
+    """Text in UTF-16, as spreadsheets write it, or in another wide encoding, in UTF-8."""
+    text = io.TextIOWrapper(stream, encoding, newline="")
     try:
         while block := text.read(BLOCK):
-            number += block.count("\n")
             yield block.encode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{name} is not {encoding.upper()} after line {number}: save it as UTF-8."
-        ) from error
+        raise ValueError(f"{name} is not {encoding.upper()}: save it as UTF-8.") from error
     finally:
         text.detach()  # the caller closes the file
 

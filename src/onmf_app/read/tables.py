@@ -33,11 +33,13 @@ from onmf_app.read.cells import (
 from onmf_app.read.layouts import (
     ID_HEADINGS,
     LINES_INSPECTED,
+    column_of_texts,
     filled,
     find_head,
     geo_fact,
     is_header,
     is_text,
+    remedy,
 )
 from onmf_app.read.streams import Note, listing
 
@@ -146,14 +148,16 @@ def parse(
         if body.error is not None:
             raise body.error from None
         raise ValueError(f"{name} is not a text table: {' '.join(str(error).split())}.") from error
-    _make_numbers(found, headings, text, body, number, note, decimal, thousands)
+    words = {headings[j]: [row[j] for row in few[header:] if len(row) > j] for j in text & {*kept}}
+    texts = column_of_texts(words)
+    _make_numbers(found, headings, text, body, number, note, decimal, thousands, texts)
     if body.outside:
         note(f"{name}: {listing(map(repr, body.outside))} count reads outside of genes, and are "
              "left out.")  # fmt: skip
-    frame, remarks = _without_ends(found, text)
+    frame, remarks = _without_ends(found, text, body.tail)
     if remarks := [*remarks, *(cells[0] for _, cells in body.short)]:
         note(f"{name}: {listing(map(repr, remarks))} has no numbers, and is left out.")
-    if not header and text - {0}:
+    if not header and text - ({0} if not headings[0] else set()):
         note(f"{name} has no header: its first line is a sample, and columns are numbered from 0.")
     frame.columns = [headings[j] for j in frame.columns]
     about = {key: ["", *(cells[j] for j in kept[1:] if j < len(cells))] for key, cells in
@@ -234,6 +238,7 @@ class Body:
         self.outside: list[str] = []  # counts of reads outside of genes
         self.short: list[tuple[int, list[str]]] = []  # lines with one text, at the end
         self.error: Exception | None = None
+        self._last: list[bytes] = []
         m = re.escape(mark.encode())
         self._quoted = re.compile(rb'(?m)(?<![^%s\n])"[^"\n]*"(?![^%s\n])' % (m, m))
         self._parts = self._checked()
@@ -248,6 +253,12 @@ class Body:
         except Exception as error:
             self.error = error
             raise
+
+    @property
+    def tail(self) -> list[list[str]]:
+        """The cells of the last lines that pandas read."""
+        lines = (line.decode("utf-8", "replace") for line in self._last[-LINES_INSPECTED:])
+        return [*csv.reader(lines, delimiter=self._mark)]
 
     def line(self, row: int) -> int:
         """The line of a row in the file."""
@@ -274,6 +285,7 @@ class Body:
                 self._places.append((self._rows, self._line))
                 self._rows += len(lines)
                 self._line += len(lines)
+                self._last = lines
                 yield text
             elif lines:
                 yield self._one_by_one(lines)
@@ -319,7 +331,9 @@ class Body:
                 self.short.append((self._line, cells))
             else:
                 self._refuse(self._line, cells)
-        return text.getvalue().encode("utf-8", "surrogatepass") or b"\n"
+        found = text.getvalue().encode("utf-8", "surrogatepass")
+        self._last = [line for line in found.split(b"\n") if line] or self._last
+        return found or b"\n"
 
     def _refuse(self, line: int, cells: list[str]) -> None:
         raise ValueError(
@@ -337,6 +351,7 @@ def _make_numbers(
     note: Note,
     decimal: str,
     thousands: str,
+    texts: str | None,
 ) -> None:
     """Numbers where pandas found none, and text as it was before `guard_cell`."""
     bad: dict[str, list[tuple[int, str]]] = {}  # lines and cells, by column
@@ -363,13 +378,13 @@ def _make_numbers(
         for row in rows:
             bad.setdefault(headings[j], []).append((body.line(row), str(values.iloc[row])))
     if bad:
-        raise NotNumbersError(body.name, bad, decimal, thousands)
+        raise NotNumbersError(body.name, bad, decimal, thousands, texts)
     if limits:
         said = listing(map(repr, limits))
         note(f"{body.name}: {said} is beyond a limit, and the limit is taken.")
 
 
-def _without_ends(frame: Any, text: set[int]) -> tuple[Any, list[str]]:
+def _without_ends(frame: Any, text: set[int], tail: list[list[str]]) -> tuple[Any, list[str]]:
     """The frame without empty rows, and without footnotes: a name at the end, and nothing else."""
     bare = np.ones(len(frame), bool)
     for j in frame.columns:
@@ -379,28 +394,32 @@ def _without_ends(frame: Any, text: set[int]) -> tuple[Any, list[str]]:
     if not len(rows) or text >= {*frame.columns}:
         return frame, []
     words = frame.iloc[rows][[j for j in frame.columns if j in text]].to_numpy().tolist()
-    few = {i: [c for c in row if c] for i, row in zip(rows.tolist(), words, strict=True)}
-    gone = [i for i, own in few.items() if not own]
-    remarks, last = [], len(frame) - 1
-    while frame.shape[1] > 2 and 0 in text and len(few.get(last, "  ")) < 2:
-        remarks += few[last]
-        gone += [last]
-        last -= 1
-    return frame.drop(index=gone).reset_index(drop=True), remarks[::-1]
+    gone = [i for i, row in zip(rows.tolist(), words, strict=True) if not any(row)]
+    remarks: list[str] = []
+    for back, cells in enumerate(reversed(tail), 1):
+        if frame.shape[1] < 3 or filled(cells) > 1 or not cells[0]:
+            break
+        gone.append(len(frame) - back)
+        remarks = [cells[0], *remarks]
+    return frame.drop(index=gone).reset_index(drop=True), remarks
 
 
 class NotNumbersError(ValueError):
     """Which cells are not numbers, and what may help."""
 
     def __init__(
-        self, name: str, bad: dict[str, list[tuple[int, str]]], decimal: str, thousands: str
+        self,
+        name: str,
+        bad: dict[str, list[tuple[int, str]]],
+        decimal: str,
+        thousands: str,
+        texts: str | None,
     ) -> None:
         each = MOST_LISTED if len(bad) == 1 else 1
         listed = [(c, line, column) for column in bad for line, c in bad[column][:each]]
-        where = "; ".join(
-            f"{c[:50]!r} in line {i}, column {column}" for c, i, column in listed[:MOST_LISTED]
-        )
-        if more := len(bad) - len({column for *_, column in listed[:MOST_LISTED]}):
+        shown = listed[: MOST_LISTED if texts is None else 1]
+        where = "; ".join(f"{c[:50]!r} in line {i}, column {column}" for c, i, column in shown)
+        if more := len(bad) - len({column for *_, column in shown}):
             where += f"; and in {more} more columns"
         cells = [cell.strip() for found in bad.values() for _, cell in found]
         commas = [cell for cell in cells if DECIMAL_COMMA.fullmatch(cell)]
@@ -411,4 +430,6 @@ class NotNumbersError(ValueError):
         if (commas or groups) and decimal != "," and not thousands:
             advice = "; if the comma is a decimal sign, use --decimal , and if it groups digits, "
             advice += "use --thousands ,"
+        if texts is not None:
+            advice = f"; {remedy(texts)}{advice}"
         super().__init__(f"{name} has cells that are not numbers: {where}{advice}.")

@@ -123,5 +123,5 @@ def test_the_index_of_pandas_names_the_samples_unless_it_is_dropped(tmp_path):
     assert read_table(tmp_path / "x.parquet").samples == ["a", "b", "c"]
     table = read_table(tmp_path / "x.parquet", drop=["who"])
     assert (table.samples, table.features) == (["0", "1", "2"], ["u", "v"])
-    with pytest.raises(ValueError, match=r"x\.parquet has no column 'w' to drop"):
+    with pytest.raises(ValueError, match=r"x\.parquet has no column or row 'w' to drop"):
         read_table(tmp_path / "x.parquet", drop=["w"])

@@ -354,7 +354,7 @@ BAD_FILES = {
     "half.mtx": (market("coordinate real general\n2 2 1\n1.5 1 1\n"), "outside its shape"),
     "zero.mtx": (market("coordinate real general\n2 2 1\n0 1 1\n"), "outside its shape"),
     "nan.mtx": (market("coordinate real general\n2 2 1\nnan 1 1\n"), "not a number"),
-    "long.mtx": (market("array real general\n1 1\n1\n2\n"), "2 or more entries instead of 1"),
+    "long.mtx": (market("array real general\n1 1\n1\n2\n"), "more than the 1 entries"),
     "huge.mtx": (market("array real general\n99999 99999\n1\n"), "declares"),
     "vast.mtx": (market("coordinate real general\n9999999999 3 1\n1 1 1\n"), "only 1 entries"),
     "cut.mtx": (

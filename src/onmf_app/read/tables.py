@@ -41,7 +41,7 @@ from onmf_app.read.layouts import (
     is_text,
     remedy,
 )
-from onmf_app.read.streams import Note, listing
+from onmf_app.read.streams import File, listing
 
 ROWS_INSPECTED = 20  # enough to tell text from one wrong cell
 MOST_LISTED = 10  # cells that an error names
@@ -99,11 +99,9 @@ def as_blocks(rows: Iterable[Sequence[str]]) -> Blocks:
 
 
 def parse(
+    file: File,
     blocks: Blocks,
-    name: str,
-    note: Note,
     *,
-    ending: str = "",
     mark: str | None = None,
     skip_rows: int = 0,
     decimal: str = ".",
@@ -111,6 +109,7 @@ def parse(
     as_text: Collection[str] = (),
 ) -> Parsed:
     """The table in these lines; columns named in `as_text` stay text."""
+    name = file.name
     number = number_reader(decimal, thousands)
     seen: list[bytes] = []
     for block in blocks:
@@ -118,7 +117,7 @@ def parse(
         if sum(bool(s.strip()) and s[:1] != b"!" for s in seen[skip_rows:]) >= LINES_INSPECTED:
             break
     first = [s.decode("utf-8", "replace") for s in seen if s[:1] != b"!"][:LINES_INSPECTED]
-    mark = mark or separator(first, ending)
+    mark = mark or separator(first, file.ending)
     about: dict[str, list[str]] = {}
     top, begins = _top(seen, name, mark, skip_rows, about)
     try:
@@ -148,17 +147,22 @@ def parse(
         if body.error is not None:
             raise body.error from None
         raise ValueError(f"{name} is not a text table: {' '.join(str(error).split())}.") from error
-    words = {headings[j]: [row[j] for row in few[header:] if len(row) > j] for j in text & {*kept}}
-    texts = column_of_texts(words)
-    _make_numbers(found, headings, text, body, number, note, decimal, thousands, texts)
+    bad, limits = _make_numbers(found, text, number)
+    if bad:
+        words = {headings[j]: [r[j] for r in few[header:] if len(r) > j] for j in text & {*kept}}
+        listed = {headings[j]: [(body.line(i), c) for i, c in own] for j, own in bad.items()}
+        raise NotNumbersError(name, listed, decimal == "." and not thousands, words)
+    if limits:
+        said = listing(map(repr, limits))
+        file.note(f": {said} is beyond a limit, and the limit is taken.")
     if body.outside:
-        note(f"{name}: {listing(map(repr, body.outside))} count reads outside of genes, and are "
-             "left out.")  # fmt: skip
+        said = listing(map(repr, body.outside))
+        file.note(f": {said} count reads outside of genes, and are left out.")
     frame, remarks = _without_ends(found, text, body.tail)
     if remarks := [*remarks, *(cells[0] for _, cells in body.short)]:
-        note(f"{name}: {listing(map(repr, remarks))} has no numbers, and is left out.")
+        file.note(f": {listing(map(repr, remarks))} has no numbers, and is left out.")
     if not header and text - ({0} if not headings[0] else set()):
-        note(f"{name} has no header: its first line is a sample, and columns are numbered from 0.")
+        file.note("has no header: its first line is a sample, and columns are numbered from 0.")
     frame.columns = [headings[j] for j in frame.columns]
     about = {key: ["", *(cells[j] for j in kept[1:] if j < len(cells))] for key, cells in
              head.about.items()}  # fmt: skip
@@ -189,7 +193,8 @@ def _top(
             if len(top) == LINES_INSPECTED:
                 break
     except csv.Error as error:
-        raise ValueError(f"{name} is not a text table at line {reader.line_num}: {error}.") from error
+        line = reader.line_num
+        raise ValueError(f"{name} is not a text table at line {line}: {error}.") from error
     return top, begins
 
 
@@ -232,7 +237,7 @@ class Body:
     def __init__(
         self, blocks: Iterator[list[bytes]], name: str, mark: str, width: int, line: int
     ) -> None:
-        self._blocks, self.name, self._mark, self._width = blocks, name, mark, width
+        self._blocks, self._name, self._mark, self._width = blocks, name, mark, width
         self._line, self._rows = line, 0
         self._places: list[tuple[int, int]] = []  # a row, and the line before it; all that follow
         self.outside: list[str] = []  # counts of reads outside of genes
@@ -311,7 +316,7 @@ class Body:
                 cells = next(reader, [])
             except csv.Error as error:
                 raise ValueError(
-                    f"{self.name} is not a text table at line {self._line}: {error}."
+                    f"{self._name} is not a text table at line {self._line}: {error}."
                 ) from error
             if not filled(cells):
                 continue
@@ -337,24 +342,19 @@ class Body:
 
     def _refuse(self, line: int, cells: list[str]) -> None:
         raise ValueError(
-            f"{self.name} has {len(cells)} cells in line {line} but {self._width} above it; lines "
+            f"{self._name} has {len(cells)} cells in line {line} but {self._width} above it; lines "
             "above a table are left out with --skip-rows."
         )
 
 
 def _make_numbers(
-    found: Any,
-    headings: list[str],
-    text: set[int],
-    body: Body,
-    number: Number,
-    note: Note,
-    decimal: str,
-    thousands: str,
-    texts: str | None,
-) -> None:
-    """Numbers where pandas found none, and text as it was before `guard_cell`."""
-    bad: dict[str, list[tuple[int, str]]] = {}  # lines and cells, by column
+    found: Any, text: set[int], number: Number
+) -> tuple[dict[int, list[tuple[int, str]]], list[str]]:
+    """Numbers where pandas found none, and text as it was before `guard_cell`.
+
+    Returns rows and cells that are not numbers, by column; and limits such as <20.
+    """
+    bad: dict[int, list[tuple[int, str]]] = {}
     limits: dict[str, None] = {}
     for j in [j for j in found.columns if found[j].dtype.kind not in "iuf"]:
         values = found[j]
@@ -374,14 +374,10 @@ def _make_numbers(
             elif not has_no_value(plain):
                 wrong.append(i)
         found[j] = parsed[codes]
-        rows = np.flatnonzero(np.isin(codes, wrong))[:MOST_LISTED].tolist() if wrong else []
-        for row in rows:
-            bad.setdefault(headings[j], []).append((body.line(row), str(values.iloc[row])))
-    if bad:
-        raise NotNumbersError(body.name, bad, decimal, thousands, texts)
-    if limits:
-        said = listing(map(repr, limits))
-        note(f"{body.name}: {said} is beyond a limit, and the limit is taken.")
+        if wrong:
+            rows = np.flatnonzero(np.isin(codes, wrong))[:MOST_LISTED].tolist()
+            bad[j] = [(row, str(values.iloc[row])) for row in rows]
+    return bad, [*limits]
 
 
 def _without_ends(frame: Any, text: set[int], tail: list[list[str]]) -> tuple[Any, list[str]]:
@@ -405,19 +401,18 @@ def _without_ends(frame: Any, text: set[int], tail: list[list[str]]) -> tuple[An
 
 
 class NotNumbersError(ValueError):
-    """Which cells are not numbers, and what may help."""
+    """Which cells, by column, are not numbers, and what may help."""
 
     def __init__(
         self,
         name: str,
         bad: dict[str, list[tuple[int, str]]],
-        decimal: str,
-        thousands: str,
-        texts: str | None,
+        plain: bool,
+        words: dict[str, list[str]],
     ) -> None:
-        each = MOST_LISTED if len(bad) == 1 else 1
-        listed = [(c, line, column) for column in bad for line, c in bad[column][:each]]
-        shown = listed[: MOST_LISTED if texts is None else 1]
+        texts, each = column_of_texts(words), MOST_LISTED if len(bad) == 1 else 1
+        shown = [(c, line, column) for column in bad for line, c in bad[column][:each]]
+        shown = shown[: MOST_LISTED if texts is None else 1]
         where = "; ".join(f"{c[:50]!r} in line {i}, column {column}" for c, i, column in shown)
         if more := len(bad) - len({column for *_, column in shown}):
             where += f"; and in {more} more columns"
@@ -427,7 +422,7 @@ class NotNumbersError(ValueError):
         self.decimal_commas = len(groups) < len(commas) == len(cells)
         drop = " ".join(f"--drop {column!r}" for column in bad)
         advice = f"; columns that are no features are left out with {drop}"
-        if (commas or groups) and decimal != "," and not thousands:
+        if (commas or groups) and plain:
             advice = "; if the comma is a decimal sign, use --decimal , and if it groups digits, "
             advice += "use --thousands ,"
         if texts is not None:

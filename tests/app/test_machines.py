@@ -85,7 +85,7 @@ def test_memory_that_parquet_cannot_have_is_not_a_damaged_file(monkeypatch, caps
     pd.read_csv("x.csv").to_parquet("x.parquet")
     parquet = pytest.importorskip("onmf.rows.parquet")
     error = pa.ArrowMemoryError("malloc of size 1600 failed")
-    monkeypatch.setattr(parquet.ColumnMatrix, "numbers", fail(error))
+    monkeypatch.setattr(parquet, "_frame", fail(error))
     assert run("cluster", "x.parquet", "-k", 3, "-o", "out") == 4
     said = capsys.readouterr().err
     assert "out of memory: x.parquet does not fit (malloc of size 1600 failed)" in said

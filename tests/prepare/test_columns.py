@@ -42,7 +42,9 @@ def test_equal_steps(x, expected):
 
 
 def test_ids_years_sums_classes_and_texts_are_no_features():
-    frame = PLAIN.assign(total=PLAIN.sum(axis=1), town=["Bonn", "Kiel"] * (N // 2), species=YEARS % 3)
+    frame = PLAIN.assign(
+        total=PLAIN.sum(axis=1), town=["Bonn", "Kiel"] * (N // 2), species=YEARS % 3
+    )
     frame.insert(0, "birth year", YEARS)
     frame.insert(1, "customer_id", IDS)
     out = {"birth year": "years or dates", "total": "the sum of all others", "town": "text"}

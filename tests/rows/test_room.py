@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf.rows import room as memory
 from onmf.rows import open_arrays as open_source
+from onmf.rows import room as memory
 from reading import read_table
 
 N = 40_000_000

@@ -117,7 +117,7 @@ def _by_name(
 
 def _listed(path: Path, samples: Sequence[str]) -> list[str]:
     """In order, or by name if each line is `sample,class`."""
-    rows = [row for _, row in cell_lines(File(path)) if row]
+    rows = [row for _, row in cell_lines(File(path), spaces=False)]
     widths = {len(row) for row in rows}
     if widths == {1}:
         heading = path.suffix.lower() in (".csv", ".tsv") and len(rows) == len(samples) + 1

@@ -152,7 +152,9 @@ def table_rows(file: File) -> Iterator[Row]:
             yield dict(zip(headings, cells, strict=False))
 
 
-def cell_lines(file: File, sheet: str | None = None) -> Iterator[tuple[int, list[str]]]:
+def cell_lines(
+    file: File, sheet: str | None = None, spaces: bool = True
+) -> Iterator[tuple[int, list[str]]]:
     """The cells of each line of a text table, or row of a sheet, from the first one on."""
     if file.ending == ".xlsx":
         with open_workbook(file) as book:
@@ -163,6 +165,7 @@ def cell_lines(file: File, sheet: str | None = None) -> Iterator[tuple[int, list
     lines = file.lines()
     top = [*islice(lines, 1)]
     mark = separator(top, file.ending)
+    mark = "," if mark == " " and not spaces else mark
     reader = csv.reader(chain(top, lines), delimiter=mark, skipinitialspace=mark == " ")
     before = csv.field_size_limit(LONGEST_LINE)  # documents exceed the default
     try:

@@ -125,18 +125,17 @@ class File:
         """Blocks cut at ends of lines, which all become new lines."""
         parts, held = list[bytes](), 0
         for block in blocks:
-            end = max(block.rfind(b"\n"), block.rfind(b"\r", 0, -1)) + 1
+            end = block.rfind(b"\n") + 1 or block.rfind(b"\r", 0, -1) + 1
             if not end:
                 parts.append(block)
                 held += len(block)
                 if held > LONGEST_LINE:
                     raise ValueError(f"{self.name} has over {LONGEST_LINE} bytes in a line.")
                 continue
-            whole = b"".join([*parts, block[:end]])
+            yield _ended(b"".join([*parts, block[:end]]))
             parts, held = [block[end:]], len(block) - end
-            yield whole.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in whole else whole
         if rest := b"".join(parts):
-            yield rest.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            yield _ended(rest)
 
     def _narrow(self, stream: Any, encoding: str) -> Iterator[bytes]:
         """Text in UTF-16, as spreadsheets write it, or in another wide encoding, in UTF-8."""
@@ -158,6 +157,13 @@ class File:
                 f"{self.name} is not {encoding} in line {line} (byte 0x{block[error.start]:02x}): "
                 "name its encoding with --encoding, or save it as UTF-8."
             ) from error
+
+
+def _ended(text: bytes) -> bytes:
+    """Lines that end in a new line; a lone return ends one only where there is nothing else."""
+    if b"\r" not in text:
+        return text
+    return text.replace(b"\r\n", b"\n") if b"\n" in text else text.replace(b"\r", b"\n")
 
 
 def listing(names: Any, total: int | None = None) -> str:

@@ -143,7 +143,7 @@ def parse(
                 na_values={j: NA_VALUES for j in kept if j not in text}, decimal=decimal,
                 float_precision="high" if digits <= MOST_EXACT else "round_trip",
             )  # fmt: skip
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeError) as error:
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OSError) as error:
         if body.error is not None:
             raise body.error from None
         raise ValueError(f"{name} is not a text table: {' '.join(str(error).split())}.") from error
@@ -238,7 +238,7 @@ class Body:
         self, blocks: Iterator[list[bytes]], name: str, mark: str, width: int, line: int
     ) -> None:
         self._blocks, self._name, self._mark, self._width = blocks, name, mark, width
-        self._line, self._rows = line, 0
+        self._line, self._rows, self._checked_bytes = line, 0, 1 << 20
         self._places: list[tuple[int, int]] = []  # a row, and the line before it; all that follow
         self.outside: list[str] = []  # counts of reads outside of genes
         self.short: list[tuple[int, list[str]]] = []  # lines with one text, at the end
@@ -254,6 +254,11 @@ class Body:
     def read(self, size: int = -1) -> bytes:
         """The next lines; an error is kept, as pandas forgets it."""
         try:
+            if (needed := 8 * self._rows * self._width) > self._checked_bytes:
+                from onmf.rows import check_memory
+
+                check_memory(needed, self._name)  # and as much again as it grows
+                self._checked_bytes = 2 * needed
             return next(self._parts, b"")
         except Exception as error:
             self.error = error
@@ -279,7 +284,7 @@ class Body:
             bare = lines
             if b'"' in text:
                 bare = self._quoted.sub(b"", text).split(b"\n")[:-1]
-            even = {line.count(mark) for line in bare} == {self._width - 1}
+            even = {line.count(mark) for line in bare} == {self._width - 1} and b"\r" not in text
             if even and b'"' in text:
                 even = not any(b'"' in line for line in bare)
             if even and not {line[:1] for line in lines}.isdisjoint((b"_", b"N", b"!", b'"')):

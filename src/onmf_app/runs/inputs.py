@@ -173,10 +173,11 @@ class Input:
         return replace(self, labels=None)._read(progress, few=False)
 
     def _read(self, progress: Progress, few: bool) -> Table:
-        own = {} if self.text else {"duplicates": self.duplicates or "number"}
+        own: dict[str, Any] = {} if self.text else {"duplicates": self.duplicates or "number"}
         columns = [name for name in (self.time, self.batch) if name and class_file(name) is None]
         found = read_input(
-            self.path, text=self.text, text_column=self.text_column, id_column=self.id_column,
+            self.path, text=self.text, text_column=self.text_column if self.text else None,
+            id_column=self.id_column if self.text else None,
             labels=self.labels, drop=[*self.drop, *columns], transpose=self.transpose,
             layer=self.layer, sheet=self.sheet, decimal=self.decimal, thousands=self.thousands,
             skip_rows=self.skip_rows, encoding=self.encoding, follow_links=self.follow_links,

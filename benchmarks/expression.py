@@ -21,9 +21,9 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from onmf import ONMF, choose_k
 from onmf.datasets import load_tcga_mirna, load_tcga_rnaseq
-from onmf_app.read.formats import read_table
 from onmf.prepare.expression import default_steps
 from onmf.prepare.steps import STEPS
+from onmf_app.read.formats import read_table
 from sets import folder
 from tables import table, write_section
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from onmf import ONMF
-from onmf.rows import DOCUMENTS
 from onmf.page import html
+from onmf.rows import DOCUMENTS
 from tables import table, write_section
 
 SIZES = (2_000, 20_000, 100_000)

@@ -1,7 +1,6 @@
 """Fits below the estimators, for tests."""
 
 from onmf.losses import LOSSES
-from onmf.losses.alternation import Given
 from onmf.losses.ray_alternation import RayAlternation
 from onmf.losses.settling import fit
 from onmf.result import Recorder, unwatched
@@ -11,8 +10,7 @@ from onmf.search.starts import Settings
 def cluster(settings, data, k, seed=0, given=None, watch=unwatched, loss="frobenius"):
     """The factors and the state of a fit by the default solver."""
     recorder = Recorder(watch, settings.max_sweeps)
-    start = None if given is None else Given(given, is_model=False)
-    return fit(LOSSES[loss].alternation(data, settings), k, seed, recorder, start)[:2]
+    return fit(LOSSES[loss].alternation(data, settings), k, seed, recorder, given)[:2]
 
 
 def ray_alternation(data, tol=1e-5, signed=False, outliers=None):

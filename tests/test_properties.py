@@ -92,20 +92,6 @@ def promise(share, *drawn):
     return decorate
 
 
-@pytest.fixture(scope="module", autouse=True)
-def account(request):
-    """At the end of `make fuzz`: how many cases were tried, and how many properties failed."""
-    before = request.session.testsfailed
-    yield
-    if CASES > USUAL:
-        failed = request.session.testsfailed - before
-        told = [f"{count:8,}  {name}" for name, count in TRIED.items()]
-        told.append(f"{TRIED.total():8,}  cases tried, {failed} of {len(TRIED)} properties failed")
-        plugins = request.config.pluginmanager
-        with plugins.getplugin("capturemanager").global_and_fixture_disabled():
-            plugins.getplugin("terminalreporter").write_line("\n" + "\n".join(told))
-
-
 @st.composite
 def samples(draw):
     """Non-negative samples with everything that has ever broken a clustering program."""

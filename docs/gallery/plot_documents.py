@@ -2,8 +2,9 @@
 Documents
 =========
 
-Six topics found in 1,200 generated documents, by their most distinctive words. Documents are between 15 and
-600 words long, and a document is a multiple of its topic: the length does not matter.
+Six topics found in 1,200 generated documents, by their most distinctive words. Documents are
+between 15 and 600 words long, and a document is a multiple of its topic: the length does not
+matter.
 """
 
 # %%

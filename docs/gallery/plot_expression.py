@@ -54,8 +54,8 @@ plt.show()
 # %%
 # Marker genes
 # ------------
-# Markers are the genes that are higher here than in the other clusters: the darker a dot, the higher
-# the mean, and the larger, the more cells have the gene.
+# Markers are the genes that are higher here than in the other clusters: the darker a dot, the
+# higher the mean, and the larger, the more cells have the gene.
 
 _, ax = plt.subplots(figsize=(9.6, 3), layout="constrained")
 plot.markers(model.explain(counts).markers, 5, ax)

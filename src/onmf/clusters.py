@@ -8,7 +8,7 @@ The preparation is kept with the model: new samples go through the same steps.
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from onmf.cells.matrix import batches_of, choose_matrix, embedding
 from onmf.estimators import ONMF, class_means
 from onmf.estimators.naming import as_pairs
+from onmf.estimators.solvers import OtherParameters
 from onmf.explain import Explanation, Markers
 from onmf.explain.explanation import clusters_or_none
 from onmf.explain.markers import FEATURES_PER_NAME, short_names
@@ -58,7 +59,7 @@ def cluster(
     random_state: Any = 0,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-    **onmf: Any,
+    **onmf: Unpack[OtherParameters],
 ) -> "Clusters":
     """Prepare data, choose the number of clusters, find them, and say what makes them.
 

@@ -144,6 +144,24 @@ def test_documents_are_added(here):
     assert found.text.tolist() == texts
     for group in range(3):
         assert found.cluster[group::3].nunique() == 1
+    for folder in ("talks", "more"):  # files of the same names, with other texts
+        (here / folder).mkdir()
+        for i, text in enumerate(texts[:45] if folder == "talks" else texts[45:]):
+            (here / folder / f"{i}.txt").write_text(text)
+    assert run("cluster", "talks", "-k", 3, "-o", "folders") == 0
+    assert run("update", "folders", "more") == 0
+    found = labels("folders/labels.csv")
+    assert {"7.txt", "more/7.txt"} < {*found.index}
+    assert len(found) == 90
+
+
+def test_what_was_dropped_need_not_be_there_again(out):
+    frame = pd.read_csv("x.csv", index_col=0)
+    frame.assign(age=7.5, kind=np.arange(300) % 3).to_csv("w.csv")
+    assert run("cluster", "w.csv", "-k", 4, "-o", "w", "--drop", "age", "--labels", "kind") == 0
+    assert run("update", "w", "y.csv") == 0
+    assert len(labels("w/labels.csv")) == 360
+    assert record("w")["results"]["scores"] is None
 
 
 def test_messages_are_in_the_words_of_the_reader(here, capsys):

@@ -609,10 +609,10 @@ def test_a_fit_from_its_own_optimum_is_no_worse(options, dtype):
 @pytest.mark.parametrize("outliers", [0.1, 5, "auto"])
 def test_a_fit_with_outliers_from_its_own_optimum_is_no_worse(outliers):
     """It counts at its own limit: at that of the new search other samples are outliers."""
-    for seed in (8, 9, 12, 14):
+    for seed in (8, 11, 12, 14, 17):
         rng = np.random.default_rng(seed)
         rays = rng.gamma(0.5, 1, (4, 20))[rng.integers(0, 4, 120)] * rng.gamma(2, 1, (120, 1))
-        X = rng.random((100, 5)) if seed == 9 else rays + 0.6 * rng.random((120, 20))
+        X = rng.random((100, 5)) if seed % 2 else rays + 0.6 * rng.random((120, 20))
         first = ONMF(4, outliers=outliers, random_state=0).fit(X)
         for start in (first, first.cluster_centers_):
             again = ONMF(4, outliers=outliers, init=start, random_state=1).fit(X)

@@ -9,24 +9,17 @@ from sklearn.metrics import adjusted_rand_score
 from onmf import ONMF, explain
 from onmf.explain.modes import p_one_mode
 from onmf.explain.sample_halves import (
-    CUTS,
-    MANY,
     MOST_TIMES,
     SHRINK,
-    Gap,
     SampleHalf,
     discriminant,
     found_again,
     gap_of_halves,
-    halves_of_samples,
 )
-from onmf.explain.separation import Separation, mean_filled, nearest_group, separate
+from onmf.explain.separation import Separation, mean_filled, separate
 from onmf.explain.significance import Significance
 from onmf.explain.sums import sum_by_cluster
-from onmf.explain.trust import ClusterRow, note_of
-from onmf.losses import LOSSES
 from onmf.rows.memory import InMemory
-from onmf.rows.sweep import Block
 
 
 def cloud(rng, n, m=60, centre=None, factors=3, size=1.0):
@@ -65,26 +58,6 @@ def test_the_direction_is_that_of_scikit_learn():
     )
 
 
-def test_only_samples_outside_the_half_are_projected_and_means_inside_are_0_and_1():
-    rng = np.random.default_rng(0)
-    labels, inside = np.arange(60) % 3, np.arange(60) % 2 == 0
-    sketch = rng.standard_normal((60, 4)) + labels[:, None]
-    half = SampleHalf(labels, sketch, inside)
-    t, second = half.between([0], [1]).T
-    new = ~inside & (labels < 2)
-    np.testing.assert_array_equal(np.isnan(t), ~new)
-    np.testing.assert_array_equal(second[new], labels[new])
-    seen = inside & (labels < 2)
-    w = discriminant(sketch[seen], labels[seen] == 1)
-    low, high = (sketch[seen & (labels == c)].mean(axis=0) @ w for c in (0, 1))
-    np.testing.assert_allclose(low + t[new] * (high - low), sketch[new] @ w)
-    everything = SampleHalf(labels, sketch, inside | True)
-    assert everything.between([0], [1]) is None  # nobody is left
-    assert gap_of_halves([everything], [0], [1]) == (1, 0, 0)
-    both = [half, half._replace(inside=~inside)]
-    assert gap_of_halves([*both, everything], [0], [1]) == gap_of_halves(both, [0], [1])
-
-
 def test_a_sample_has_the_mean_of_its_projections_and_what_they_carry_over_by_hand():
     """One dimension: t is (x - low) / (high - low) with the means of the half."""
     rng = np.random.default_rng(5)
@@ -103,44 +76,6 @@ def test_a_sample_has_the_mean_of_its_projections_and_what_they_carry_over_by_ha
     assert gap.carried_over == pytest.approx(np.mean(carried))
     assert gap.smaller == 20
     assert gap.p == pytest.approx(p_one_mode(total / 2))  # 30 are less than twice 20
-
-
-@pytest.mark.parametrize("n", [60, MANY + 2])
-def test_few_samples_are_cut_several_times_and_number_clusters_by_their_own_samples(n):
-    X, y = two_clouds(np.random.default_rng(2), n=n // 2)
-    seen = Block(X, np.ones((n, 1)))
-    halves = halves_of_samples(LOSSES["frobenius"], seen, y, 2, np.random.default_rng(0))
-    assert len(halves) == 2 * (CUTS if n <= MANY else 1)
-    for one, other in zip(halves[::2], halves[1::2], strict=True):
-        np.testing.assert_array_equal(one.inside, ~other.inside)
-    first = halves[0]
-    flipped = np.where(first.inside, y, 1 - y)  # labels outside a half have no part in it
-    again = halves_of_samples(LOSSES["frobenius"], seen, flipped, 2, np.random.default_rng(0))[0]
-    np.testing.assert_array_equal(again.labels, first.labels)
-
-
-def test_groups_are_joined_while_there_is_no_gap():
-    """Clusters 0 and 1 are the halves of one cloud, 2 is far away."""
-    rng = np.random.default_rng(3)
-    n = 400
-    far = rng.standard_normal((n // 2, 2)) + np.array([0, 12])
-    sketch = np.vstack([rng.standard_normal((n, 2)), far])
-    labels = np.concatenate([(sketch[:n, 0] > 0).astype(int), np.full(n // 2, 2)])
-    centres = np.array([[-1, 0], [1, 0], [0, 12.0]])
-    scores = -((sketch[:, None] - centres) ** 2).sum(axis=2)
-    inside = rng.permutation(len(labels)) % 2 == 0
-    halves = [SampleHalf(labels, sketch, side) for side in (inside, ~inside)]
-    found = separate(halves, scores, labels)
-    assert found.group.tolist() == [0, 0, 2]
-    assert found.neighbour[:2].tolist() == [1, 0]
-    assert found.p_one_cloud[0] == found.p_one_cloud[1] > 0.05
-    pairs = {frozenset((k, int(found.neighbour[k]))) for k in range(3)}
-    alone = gap_of_halves(halves, [2], [int(found.neighbour[2])]).p
-    assert len(pairs) == 2
-    assert found.p_one_cloud[2] == pytest.approx(2 * alone, rel=1e-9, abs=0)
-    assert found.p_group.max() < 1e-6
-    assert found.p_group[0] == found.p_group[1]
-    assert nearest_group((0, 1), [(0, 1), (2,)], scores, labels) == (2,)
 
 
 def test_two_parts_of_one_cloud_have_no_gap_though_a_third_part_lies_between_them():
@@ -281,45 +216,6 @@ def test_a_few_samples_are_no_evidence_of_a_gap_nor_of_one_cloud():
     ]
 
 
-def test_no_gap_says_something_only_with_enough_samples():
-    """A cloud that is long in one direction, cut across it: seen by many samples, not by few."""
-    rng = np.random.default_rng(0)
-    along = np.zeros(60)
-    along[:30] = 1
-    for n, enough in ((30, False), (2000, True)):
-        X = 20 + 1.5 * rng.standard_normal((n, 1)) * along + 3 * rng.standard_normal((n, 60))
-        found = explain.clusters(ONMF(2, random_state=0).fit(X), X)
-        assert found.markers.p_one_cloud.min() > 0.05
-        assert found.enough.tolist() == [enough, enough]
-
-
-def test_one_comparison_without_enough_samples_makes_its_whole_group_unclear():
-    """Clusters 0 and 1 are parts of one cloud of many samples, 2 are six samples inside it."""
-    rng = np.random.default_rng(3)
-    sketch = rng.standard_normal((400, 2))
-    labels = (sketch[:, 0] > 0).astype(int)
-    centres = np.array([[-1, 0], [1, 0], [0, 0.0]])
-    scores = -((sketch[:, None] - centres) ** 2).sum(axis=2)
-    inside = rng.permutation(400) % 2 == 0
-
-    def enough(own):
-        halves = [SampleHalf(own, sketch, side) for side in (inside, ~inside)]
-        found = separate(halves, scores, own)
-        assert len(np.unique(found.group[np.unique(own)])) == 1
-        return found.enough[np.unique(own)].tolist()
-
-    assert enough(labels) == [True, True]
-    few = labels.copy()
-    few[np.argsort(np.abs(sketch[:, 0]))[:6]] = 2
-    assert enough(few) == [False, False, False]
-
-
-def test_enough_samples_carry_over_two_thirds_and_are_twenty():
-    assert Gap(0.5, 0.67, 20).enough
-    assert not Gap(0.5, 0.66, 20).enough
-    assert not Gap(0.5, 0.67, 19).enough
-
-
 def test_a_long_text_that_was_sent_many_times_does_not_hide_the_other_topics():
     rng = np.random.default_rng(0)
     background, topics = rng.dirichlet(np.full(800, 0.3)), rng.dirichlet(np.full(800, 0.1), 4)
@@ -330,31 +226,3 @@ def test_a_long_text_that_was_sent_many_times_does_not_hide_the_other_topics():
     model = ONMF(5, loss="kl", random_state=0).fit(X)
     assert adjusted_rand_score(np.append(y, np.full(80, 4)), model.labels_) > 0.97
     assert min(row.found_again for row in model.explain(X).clusters()) > 0.9
-
-
-def test_words_for_what_speaks_against_a_cluster():
-    assert note_of(0.9, [], True) == ""
-    assert note_of(0.41, [2, 5], True) == (
-        "Only 41 % of it found again in halves of the samples: do not rely on it. "
-        "No gap to clusters 2 and 5: they may be parts of one cloud"
-    )
-    assert (
-        note_of(0.9, [2], False)
-        == "Samples too few or too noisy to tell whether there is a gap to cluster 2"
-    )
-    assert note_of(0.9, [*range(6)], True).startswith("No gap to clusters 0, 1, 2, 3, 4 and 5:")
-    assert note_of(0.9, [*range(7)], True).startswith(
-        "No gap to clusters 0, 1, 2, 3, 4 and 2 others:"
-    )
-    row = ClusterRow(0, "", 10, 0.9, 0.5, 3, 0.001, "", True, "")
-    assert row.sentences() == [
-        "50 % of it found again in halves of the samples",
-        "A gap to cluster 3 (p = 0.001)",
-    ]
-    unclear = row._replace(p_one_cloud=0.2)
-    assert unclear.gap_sentence() == (
-        "No gap to cluster 3 (p = 0.2): they may be parts of one cloud"
-    )
-    assert unclear._replace(enough_samples=False).gap_sentence() == (
-        "Samples too few or too noisy to tell whether there is a gap to cluster 3 (p = 0.2)"
-    )

@@ -16,21 +16,19 @@ from onmf.search.starts import Settings, find_starts
 
 
 def spread_in_loops(Y, k, rng):
-    """Seeds one after the other, each the pick that leaves least."""
-    whole, seeds, cells = np.square(Y).sum(axis=1), [], np.zeros(len(Y), int)
-    best = np.zeros(len(Y))
-    while len(seeds) < k:
-        rays = unit(Y[draw(whole - best, 2 + int(np.log(k)), rng)])
-        after = [np.maximum(best, np.maximum(Y @ ray, 0) ** 2) for ray in rays]
-        new = after[int(np.argmax([one.sum() for one in after]))]
-        cells[new > best * (1 + 1e-9)] = len(seeds)
-        seeds.append(new)
-        best = new
+    """Seeds one after the other, by chance in proportion to what is left of each row."""
+    left, cells = np.square(Y).sum(axis=1), np.zeros(len(Y), int)
+    whole = left.copy()
+    for c in range(k):
+        ray = unit(Y[draw(left, 1, rng)])[0]
+        after = np.minimum(left, whole - np.maximum(Y @ ray, 0) ** 2)
+        cells[after < left - 1e-9 * whole] = c
+        left = np.maximum(after, 0)
     return unit(np.array([Y[cells == c].sum(axis=0) for c in range(k)]))
 
 
 @pytest.mark.parametrize("k", [1, 3, 9, 25])
-def test_seeds_are_chosen_greedily_and_prototypes_are_the_means_of_their_cells(k):
+def test_seeds_are_drawn_by_what_is_left_and_rays_are_the_means_of_their_cells(k):
     Y = np.random.default_rng(0).gamma(0.5, size=(200, 8))
     found = spread(Y, row_sqnorm(Y), k, np.random.default_rng(1))
     expected = spread_in_loops(Y, k, np.random.default_rng(1))

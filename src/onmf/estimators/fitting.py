@@ -14,7 +14,7 @@ from onmf.estimators.initialization import Initialization
 from onmf.estimators.lineage import Lineage
 from onmf.estimators.ordering import number_clusters
 from onmf.losses import Loss
-from onmf.losses.alternation import Alternation, Given
+from onmf.losses.alternation import Alternation
 from onmf.losses.filling import fill_along_common_ray
 from onmf.losses.ray_alternation import TooFewDirectionsError
 from onmf.losses.settling import finish, fit
@@ -107,7 +107,8 @@ class FastSolver(Solver):
                 else some.count
             )
             outliers = outliers.among(present, self.begin.n_clusters)
-        return replace(self.settings, signed=data.extremes[0] < 0, outliers=outliers)
+        signed, refit = data.extremes[0] < 0, self.begin.previous is not None
+        return replace(self.settings, signed=signed, outliers=outliers, refit=refit)
 
     def solve(self, rows: Placement, watch: Watch) -> Solution:
         if self.passes is not None:
@@ -120,12 +121,13 @@ class FastSolver(Solver):
         """k clusters of these rows, or as many as they have directions."""
         begin, seed = self.begin, self.begin.seeds()[0]
         settings = self.settings_for(rows, data)
-        alternation, given = self.loss.alternation(data, settings), None
+        alternation: Alternation = self.loss.alternation(data, settings)
+        given: Array | None = None
         if begin.previous is not None:
-            given = Given(begin.previous.centers, is_model=True)
+            given = begin.previous.centers
         elif not begin.is_search:
             full = fill_along_common_ray(data) if data.n_missing else data
-            given = Given(begin.factors(full, rows.X, seed)[1], is_model=False)
+            given = begin.factors(full, rows.X, seed)[1]
         most, k = settings.max_sweeps, begin.n_clusters
         recorder = Recorder(watch, most)
         while True:

@@ -65,7 +65,7 @@ class ONMF(EditingMixin):
         "fast" searches in a sketch of the data and ends with an exact alternation on the data: see
         `Fast`. "palm" is the paper's method: see `PALM`.
     tol : float, optional
-        "fast": stop when no label changes and the centroids move by no more than it (1e-5), or than
+        "fast": stop when no label changes and the centroids move by no more than it (3e-6), or than
         rounding moves them. "palm": stop when orthogonality and normalised residual are below it
         (1e-5, with "nsncp" 1e-3). ``loss="kl"``: also when the divergence falls by a smaller share.
     max_iter : int, optional

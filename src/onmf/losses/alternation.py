@@ -50,13 +50,6 @@ def is_still(residual: float, tol: float, dtype: Any) -> bool:
     return bool(residual <= max(tol, ROUNDING_STEPS * np.finfo(dtype).eps))
 
 
-class Given(NamedTuple):
-    """Centroids to start from; an earlier model may have another number of them."""
-
-    W: Array
-    is_model: bool
-
-
 class Starts(NamedTuple):
     """Centroids to start from, the alternation to start, and the sweeps that led to them."""
 
@@ -81,7 +74,7 @@ class Alternation:
         raise NotImplementedError
 
     def starts(
-        self, k: int, rng: np.random.Generator, recorder: Recorder, given: Given | None = None
+        self, k: int, rng: np.random.Generator, recorder: Recorder, given: Array | None = None
     ) -> Starts:
         """Centroids to start from, by a search or from given ones."""
         raise NotImplementedError

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from onmf.losses.alternation import Alternation, AlternationState, Given, Starts, no_membership
+from onmf.losses.alternation import Alternation, AlternationState, Starts, no_membership
 from onmf.losses.kl_search import Counts, labels_by_roots
 from onmf.losses.kl_starts import MOVES, find_clusterings, moved
 from onmf.losses.profiles import (
@@ -108,7 +108,7 @@ class CountAlternation(Alternation):
         return replace(super().moved_to(data, totals), totals=totals, row_totals=None)
 
     def starts(
-        self, k: int, rng: np.random.Generator, recorder: Recorder, given: Given | None = None
+        self, k: int, rng: np.random.Generator, recorder: Recorder, given: Array | None = None
     ) -> Starts:
         recorder.tell(1, no_membership(self.data, k, self.row_totals))
         rows = self.rows_to_search(k, rng)
@@ -149,13 +149,13 @@ class CountAlternation(Alternation):
             labels[inside] = moved(counts.take(np.flatnonzero(inside)), near, k, MOVES, rng).labels
         return labels
 
-    def near_given(self, counts: Counts, k: int, given: Given, rng: np.random.Generator) -> Array:
-        """Labels of rows near given centroids; of a model, there may be more or fewer than k."""
-        if len(given.W) == k:
-            smooth = mix_in_mean(given.W.astype(np.float64), self.known.mean)
+    def near_given(self, counts: Counts, k: int, given: Array, rng: np.random.Generator) -> Array:
+        """Labels of rows near given centroids, which may be more or fewer than k."""
+        if len(given) == k:
+            smooth = mix_in_mean(given.astype(np.float64), self.known.mean)
             near = CountProfiles.of(smooth).nearest(counts.X)[0].labels
         else:
-            near = labels_by_roots(counts, k, rng, given._replace(W=np.sqrt(given.W)))
+            near = labels_by_roots(counts, k, rng, np.sqrt(given))
         return moved(counts, near, k, MOVES, rng).labels
 
     def as_start(self, W: Array) -> Array:

@@ -24,7 +24,7 @@ from onmf.rows.assign import first_largest
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Block, divisor
 from onmf.search.row_problems import is_compiled, unit
-from onmf.search.starts import GivenCentroids, Settings, find_starts
+from onmf.search.starts import Settings, find_starts
 
 LEAST = 1e-9  # of the total of all counts: a gain below it is rounding
 FEW = 0.005  # of the rows: a round that moves no more of them is the last
@@ -72,14 +72,14 @@ class Counts(NamedTuple):
 
 
 def labels_by_roots(
-    counts: Counts, k: int, rng: np.random.Generator, given: GivenCentroids | None = None
+    counts: Counts, k: int, rng: np.random.Generator, given: Array | None = None
 ) -> Array:
     """The nearest of the rays that the default search finds for the square roots of some rows."""
     roots, most = np.sqrt(counts.X), max(ROOTS, ROOTS_PER_CLUSTER * k)
     some = np.arange(roots.shape[0])
     if len(some) > most:
         some = np.sort(rng.choice(some, most, replace=False))
-    settings = Settings(n_starts=1, max_sweeps=SKETCH_SWEEPS)
+    settings = Settings(n_starts=1, max_sweeps=SKETCH_SWEEPS, refit=given is not None)
     Ws, _ = find_starts(settings, InMemory(roots[some]), k, rng, given)
     return first_largest(np.asarray(roots @ unit(Ws[0]).T))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from onmf.losses.alternation import AlternationState, Given, Starts, is_still, no_membership
+from onmf.losses.alternation import AlternationState, Starts, is_still, no_membership
 from onmf.losses.filling import estimate_fill
 from onmf.losses.missing import AssignMasked, Fill, FilledView, MaskedRays, MaskedSums
 from onmf.losses.ray_alternation import (
@@ -37,7 +37,7 @@ class MaskedAlternation(SquaresAlternation):
         return replace(MaskedRays.of(W), limit=limit)
 
     def starts(
-        self, k: int, rng: np.random.Generator, recorder: Recorder, given: Given | None = None
+        self, k: int, rng: np.random.Generator, recorder: Recorder, given: Array | None = None
     ) -> Starts:
         """The search, in rows whose missing values are filled; the filled values are not kept."""
         data, settings = self.data, self.settings

@@ -23,7 +23,6 @@ import scipy.sparse as sp
 from onmf.losses.alternation import (
     Alternation,
     AlternationState,
-    Given,
     Starts,
     is_still,
     no_membership,
@@ -135,7 +134,7 @@ class RayAlternation(SquaresAlternation):
         return replace(KernelRays.of(W), limit=limit)
 
     def starts(
-        self, k: int, rng: np.random.Generator, recorder: Recorder, given: Given | None = None
+        self, k: int, rng: np.random.Generator, recorder: Recorder, given: Array | None = None
     ) -> Starts:
         tell = partial(recorder.tell, membership=no_membership(self.data, k, self.data.row_sqnorms))
         Ws, small = find_starts(self.settings, self.data, k, rng, given, tell=tell)

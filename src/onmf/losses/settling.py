@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from onmf.losses.alternation import Alternation, AlternationState, Given
+from onmf.losses.alternation import Alternation, AlternationState
 from onmf.result import Factorization, Recorder, Stage
 from onmf.rows.sweep import Array
 from onmf.search.outliers import NO_LIMIT, OutlierLimit, next_limit
@@ -25,13 +25,13 @@ def fit(
     k: int,
     seed: int,
     recorder: Recorder,
-    given: Given | None = None,
+    given: Array | None = None,
 ) -> tuple[Factorization, AlternationState, Alternation]:
     """k clusters: starts, then the alternation. The factors, the state, the alternation."""
     starts = alternation.starts(k, np.random.default_rng(seed), recorder, given)
     alternation, known = starts.alternation, None
-    if given is not None and len(given.W) == k:
-        known = alternation.as_start(given.W)
+    if given is not None and len(given) == k:
+        known = alternation.as_start(given)
     return *finish(alternation, starts.Ws, recorder, starts.sweeps, known), alternation
 
 
@@ -110,11 +110,30 @@ def finish(
             state = max(state, rival, key=alternation.objective)
         record(state, sweeps)
     if known is not None and not recorder.stopped:
-        rival = settle(alternation, known, most, limit=state.limit, fixed=True)
-        gain = alternation.objective(rival) - alternation.objective(state)
-        if gain > EQUAL_LOSSES * alternation.loss(state) and len(rival.empty) <= len(state.empty):
-            state = rival
+        found = with_known(alternation, state, known, most)
+        if found is not state:
+            state = found
             record(state, recorder.sweeps + 1)
     stop = "callback" if recorder.stopped else "max_iter"
     stop = "converged" if state.settled else stop
     return recorder.result(alternation.membership(state), state.W, 0.0, stop), state
+
+
+def with_known(
+    alternation: Alternation, state: AlternationState, known: Array, sweeps: int
+) -> AlternationState:
+    """The state, or what the alternation makes of known centroids, if that is better.
+
+    With outliers that is: at the limit of the state, or at its own limit with no more outliers.
+    """
+    rival = settle(alternation, known, sweeps, limit=state.limit, fixed=True)
+    gain = alternation.objective(rival) - alternation.objective(state)
+    if gain > EQUAL_LOSSES * alternation.loss(state) and len(rival.empty) <= len(state.empty):
+        state = rival
+    if state.limit is None:
+        return state
+    rival, weight = settle(alternation, known, sweeps), alternation.data.weight
+    outside = [weight @ (one.labels(alternation.data) < 0) for one in (rival, state)]
+    less = alternation.error(state) - alternation.error(rival)
+    good = less > EQUAL_LOSSES * alternation.error(state) and outside[0] <= outside[1]
+    return rival if good and len(rival.empty) <= len(state.empty) else state

@@ -171,11 +171,9 @@ class Evidence:
         spans = dict.fromkeys(span for k in new if (span := span_of(k)) not in self.spans)
         self.compare_halves(list(spans))
         for k in new:
-            cuts = [cut.get(k) for cut in self.spans[span_of(k)]]
-            known = [cut for cut in cuts if cut is not None]
+            known = [cut[k] for cut in self.spans[span_of(k)] if k in cut]
             if len(known) < self.n_cuts:
-                few = f"a half of the samples has fewer than {k} distinct directions"
-                self.failed[k] = few
+                self.failed[k] = f"a half of the samples has fewer than {k} distinct directions"
             else:
                 self.figures[k] = mean_figures(known)
 
@@ -264,10 +262,8 @@ def has_more_than(X: Any, k: int) -> bool:
     distinct: set[bytes] = set()
     for i in range(X.shape[0]):
         row = X[i : i + 1]
-        if sp.issparse(row):
-            distinct.add(row.indices.tobytes() + row.data.tobytes())
-        else:
-            distinct.add(row.tobytes())
+        stored = (row.indices, row.data) if sp.issparse(row) else (row,)
+        distinct.add(b"".join(part.tobytes() for part in stored))
         if len(distinct) > k:
             return True
     if len(distinct) < k:

@@ -11,23 +11,15 @@ Where the curvature is known, phi is stored in the form PALM consumes,
 with Q = `curvature(k)`, b = `slope`; `prox` deals with r and the constraint h >= 0.
 
 A new penalty is one class with `rows`, `gradient` and `step`, and its name in `PENALTIES`;
-`General` shows the least there is to write. The default solver asks for two methods more,
-`row_problem` and `pull`. It works on rows y with unit prototypes, the rows of U, whose scores are
-a = Uy and whose cosines are C = UU', and lets tau grow towards 1 in
-
-    J(H, U) = ||Y - HU||^2 + tau (the penalty, each pair of clusters weighted by 1 - C_kl).
-
-That must be convex in each row of H for every tau from 0 to 1, homogeneous in the length of y, and
-leave one entry in every row at tau = 1.
+`General` shows the least there is to write.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from onmf.palm.steps import ArmijoStep, ProximalStep
-from onmf.rows.assign import first_largest, nearest, one_sparse
 from onmf.rows.sweep import Array, divisor
 
 
@@ -47,17 +39,6 @@ class Penalty(Protocol):
 
     def step(self, A: Array, rho: float, dtype: Any) -> Any:
         """The step on a block of memberships for this A and rho (see `steps`)."""
-
-
-@runtime_checkable
-class RowPenalty(Protocol):
-    """What the default solver asks of a penalty besides."""
-
-    def row_problem(self, C: Array, A: Array, tau: float) -> tuple[Array, Array]:
-        """(Q, c) such that J = h'Qh - 2c'h in each row, up to a constant; Q has a unit diagonal."""
-
-    def pull(self, gram: Array, H: Array, A: Array, tau: float) -> Array:
-        """E with dJ/du_k = 2 sum_l E_kl u_l - 2 (H'Y)_k; `gram` is H'H."""
 
 
 @dataclass(frozen=True)
@@ -98,14 +79,6 @@ class SNCP:
 
     def step(self, A: Array, rho: float, dtype: Any) -> ProximalStep:
         return ProximalStep.prepare(self, A, rho, dtype)
-
-    def row_problem(self, C: Array, A: Array, tau: float) -> tuple[Array, Array]:
-        """tau sum_{k != l} (1 - C_kl) h_k h_l:  Q = (1 - tau) C + tau 11',  c = a."""
-        return (1 - tau) * C + tau, A
-
-    def pull(self, gram: Array, H: Array, A: Array, tau: float) -> Array:
-        """E = (1 - tau) H'H."""
-        return (1 - tau) * gram
 
 
 @dataclass(frozen=True)
@@ -155,26 +128,10 @@ class NSNCP:
     def step(self, A: Array, rho: float, dtype: Any) -> ProximalStep:
         return ProximalStep.prepare(self, A, rho, dtype)
 
-    def row_problem(self, C: Array, A: Array, tau: float) -> tuple[Array, Array]:
-        """2 tau s sum_{k != b} (1 - C_kb) h_k, s = a_b the largest score:
-
-        Q = C,  c_k = a_k - tau s (1 - C_bk).
-        """
-        top = first_largest(A)
-        s = np.maximum(A[np.arange(len(A)), top], 0)
-        return C, A - tau * s[:, None] * np.maximum(1 - C, 0)[top]
-
-    def pull(self, gram: Array, H: Array, A: Array, tau: float) -> Array:
-        """E = H'H - tau (M + M'),  M_b = sum of s_i h_i over the rows i with b_i = b."""
-        M = one_sparse(*nearest(A), A.shape[1]).T @ H
-        return gram - tau * (M + M.T)
-
 
 @dataclass(frozen=True)
 class General:
     """Any smooth (p, q, v) of Remark 1:  phi(h) = ( ||h||_p^v - ||h||_q^v ) / v.
-
-    Only ``solver="palm"`` takes it.
 
     Parameters
     ----------

@@ -49,14 +49,16 @@ class Clustering(NamedTuple):
 
 
 def spread(Y: Array, sqnorms: Array, k: int, rng: np.random.Generator) -> Array:
-    """Greedy k-means++ on the energy left unexplained; rays are the means of the cells."""
-    best, cells, trials = np.zeros(len(Y), Y.dtype), np.zeros(len(Y), np.intp), 2 + int(np.log(k))
+    """k-means++ on the energy left unexplained; rays are the means of the cells.
+
+    The best of several picks for each seed, as in greedy k-means++, explained no more after swaps.
+    """
+    best, cells = np.zeros(len(Y), Y.dtype), np.zeros(len(Y), np.intp)
     for c in range(k):
-        picks = draw(unexplained(sqnorms, best), trials, rng)
-        explained = np.square(np.maximum(unit(Y[picks]) @ Y.T, 0))  # by each pick, of each row
-        new = explained[np.maximum(explained, best).sum(axis=1, dtype=np.float64).argmax()]
-        closer = new > best + UNEXPLAINED_ROUNDING * sqnorms
-        cells[closer], best[closer] = c, new[closer]
+        pick = draw(unexplained(sqnorms, best), 1, rng)
+        explained = np.square(np.maximum(Y @ unit(Y[pick])[0], 0))
+        closer = explained > best + UNEXPLAINED_ROUNDING * sqnorms
+        cells[closer], best[closer] = c, explained[closer]
     U = kernels().sums(cells, np.ones(len(Y)), Y, k)
     return unit(U, otherwise=unit(Y[draw(sqnorms, k, rng)]))
 

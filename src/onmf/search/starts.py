@@ -4,27 +4,26 @@
 
 `find_starts` is the one recipe, for every loss and caller: a loss only chooses the rows that it
 shows to it (X, X with missing values filled, square roots of counts). X is read for the sketch
-only. Given centroids are alternated in the sketch; those of an earlier model move no more than they
-must.
+only. Given centroids take the place of the seeds.
 """
 
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Protocol
 
 import numpy as np
 
 from onmf.rows.sweep import Array, Data
 from onmf.rows.threads import in_threads
-from onmf.search.outliers import Outliers, cap, energy, even, with_samples
+from onmf.search.outliers import SAMPLE_COLUMNS, Outliers, cap, energy, even, with_samples
 from onmf.search.rays import Clustering, alternate, drawn, relocate, spread
 from onmf.search.row_problems import GAIN, kernels, unit
 from onmf.search.sketch import Sketch, sketch
 from onmf.search.swaps import improve, members, splits
 
-# Of `start_rows`: START_ROWS_PER_CLUSTER k, at most START_ROWS + EXTRA_START_ROWS k.
+# `make ablate` has what three starts, more rows for the best one and moves are worth. The rows of a
+# start (`start_rows`): START_ROWS_PER_CLUSTER k, at most START_ROWS + EXTRA_START_ROWS k.
 MIN_START_ROWS, START_ROWS_PER_CLUSTER, START_ROWS, EXTRA_START_ROWS = 1000, 100, 1600, 20
 ALL_ROWS_FACTOR = 1.25  # a few rows more are cheaper than swaps on some and then on all
 SWAP_ROWS_FACTOR = 6  # times as many rows for the last swaps as for a start
@@ -33,7 +32,10 @@ START_ALTERNATIONS = 5  # from the seeds to the swaps
 FINAL_ALTERNATIONS = 20  # of all rows of the sketch
 FINAL_MOVES = 10  # rounds of moves of single rows
 LIMIT_UPDATES = 4  # of the outlier limit in the swaps of some rows, at most
-MIN_REFIT_GAIN = 0.3  # of a swap, as a share of what a cluster explains on average
+# What a swap must gain from given centroids, as a share of what is unexplained: with 10 times as
+# much the error from rows drawn by chance was up to 1 % higher than from those of the search.
+MIN_GIVEN_GAIN = 3e-3
+MIN_REFIT_GAIN = 0.3  # and from a model, as a share of what a cluster explains on average
 RESIZE_ALTERNATIONS = 5  # after a cluster more or fewer
 
 
@@ -42,20 +44,12 @@ class Settings:
     """What the search and the alternation after it need to know."""
 
     n_starts: int | None = None  # None: STARTS, of which only the best is followed to the end
-    tol: float = 1e-5
+    tol: float = 3e-6  # with 1e-5 weights and repeated samples were 4e-7 apart
     max_sweeps: int = 40
     signed: bool = False  # whether centroids may be negative
     n_threads: int = 1
     outliers: Outliers | None = None  # None: every sample has a cluster
-
-
-class GivenCentroids(Protocol):
-    """Centroids W to start from; those of an earlier model may be more or fewer than asked for."""
-
-    @property
-    def W(self) -> Array: ...  # noqa: N802
-    @property
-    def is_model(self) -> bool: ...
+    refit: bool = False  # given centroids are those of a model, and move no more than they must
 
 
 def find_starts(
@@ -63,12 +57,15 @@ def find_starts(
     data: Data,
     k: int,
     rng: np.random.Generator,
-    given: GivenCentroids | None = None,
+    given: Array | None = None,
     *,
     tell: Callable[[int], object] = lambda sweeps: None,
     basis: Array | None = None,
 ) -> tuple[list[Array], Sketch]:
-    """Centroids for k clusters of these rows, the best first; a `basis` may be known already."""
+    """Centroids for k clusters of these rows, the best first, or one start near `given` ones.
+
+    A `basis` of the sketch may be known already.
+    """
     outliers, sweeps, precise = settings.outliers, 0, False
     while True:
 
@@ -84,8 +81,8 @@ def find_starts(
         if given is None:
             found = explore(rows, k, rng, settings)
         else:
-            start = unit(small.lower(given.W.astype(np.float64)))
-            found = [near_given(rows, start, k, rng, settings, is_model=given.is_model)]
+            start = unit(small.lower(given.astype(np.float64)))
+            found = [near_given(rows, start, k, outliers, refit=settings.refit)]
         if precise or small.tells_apart(found[0].U):
             break
         if basis is None and 2 * small.sweeps >= settings.max_sweeps:
@@ -120,9 +117,14 @@ def explore(rows: Array, k: int, rng: np.random.Generator, settings: Settings) -
     def finish(found: Clustering) -> Clustering:
         if len(many) > size:
             found = swapped(many, found.U, outliers, last)
-        Y, sqnorms, floor = cap(rows, outliers, found.U)
+        Y, own, floor = cap(rows, outliers, found.U)
         found = alternate(Y, found.U, FINAL_ALTERNATIONS, floor=floor)
-        return relocate(Y, sqnorms, found, FINAL_MOVES, floor)
+        if outliers is None:
+            return relocate(Y, own, found, FINAL_MOVES)
+        inside = np.flatnonzero(found.labels < k)  # these at their full length
+        Y = np.ascontiguousarray(rows[inside, :-SAMPLE_COLUMNS])
+        moved = alternate(Y, found.U, START_ALTERNATIONS)
+        return found._replace(U=relocate(Y, sqnorms[inside], moved, FINAL_MOVES).U)
 
     explained = attrgetter("explained")
     with closing(in_threads(descend, rngs, settings.n_threads)) as found:
@@ -164,19 +166,18 @@ def records(found: Iterable[Clustering]) -> list[Clustering]:
 
 
 def near_given(
-    rows: Array, U: Array, k: int, rng: np.random.Generator, settings: Settings, *, is_model: bool
+    rows: Array, U: Array, k: int, outliers: Outliers | None = None, *, refit: bool = False
 ) -> Clustering:
-    """Rays for these rows from given ones; of a model they may be more or fewer than k.
+    """Rays for these rows from given ones, which may be more or fewer than k, for any seed.
 
     A cluster is split where that gains most, removed where it loses least. Swaps that gain little
-    are not made: a refit should not rename clusters for them.
+    are not made: a `refit` of a model should not rename clusters for that.
     """
-    Y, sqnorms = even(rows, settings.outliers)  # long outliers must not win a ray
-    if not is_model:
-        now = alternate(Y, U, FINAL_ALTERNATIONS)
-        Y, _, floor = cap(rows, settings.outliers, now.U)
-        return alternate(Y, now.U, FINAL_ALTERNATIONS, floor=floor)
+    rng = np.random.default_rng(0)
+    Y, sqnorms = even(rows, outliers)  # long outliers must not win a ray
     Y, sqnorms = Y[sqnorms > 0], sqnorms[sqnorms > 0]
+    order = np.argsort(Y @ U.sum(axis=0) / np.sqrt(sqnorms), kind="stable")  # whatever it was
+    Y, sqnorms = Y[order], sqnorms[order]
     scale = sqnorms.mean()  # squares in single precision must neither vanish nor overflow
     Y, sqnorms = (Y / np.sqrt(scale)).astype(Y.dtype, copy=False), sqnorms / scale
     U = U[U.any(axis=1)]  # a ray whose features are all gone is no ray
@@ -185,8 +186,12 @@ def near_given(
         now = alternate(Y, np.delete(now.U, least_loss(now), axis=0), RESIZE_ALTERNATIONS)
     while len(now.U) < k:
         now = alternate(Y, with_split(Y, sqnorms, now, rng), RESIZE_ALTERNATIONS)
-    now = improve(Y, sqnorms, now, rng, least=MIN_REFIT_GAIN / k)
-    return alternate(Y, now.U, FINAL_ALTERNATIONS)
+    left = max(float(sqnorms.sum()) - now.explained, 0.0) / now.explained
+    now = improve(
+        Y, sqnorms, now, rng, least=MIN_REFIT_GAIN / k if refit else MIN_GIVEN_GAIN * left
+    )
+    Y, _, floor = cap(rows, outliers, now.U)
+    return alternate(Y, now.U, FINAL_ALTERNATIONS, floor=floor)
 
 
 def least_loss(now: Clustering) -> int:

@@ -15,6 +15,7 @@ from onmf.rows.sweep import Array
 from onmf.search.rays import Clustering, alternate, every_place, relocate, unexplained
 from onmf.search.row_problems import GAIN, kernels, unit
 
+# `make ablate` has what several trials, neighbours, and moves after a round are worth.
 SPLIT_TRIALS = 4  # tried for each split
 OUTLIER_DIRECTIONS = 40  # outliers whose directions are compared for a ray through several of them
 SPLIT_ALTERNATIONS = 3  # alternations of the two halves of a cluster

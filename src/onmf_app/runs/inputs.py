@@ -153,24 +153,26 @@ class Input:
 
         few : whether the rows are read a few times only, so that many of them stay there, too.
         """
-        few = few and not self.center_batches
-        table = self._read(progress, few)
+        table = self._read(progress, few and not self.center_batches)
         if self.more:
             new = [replace(self, path=path)._read_new(progress) for path in self.more]
-            table = joined([table, *new], self.more[-1].name)
+            table = joined([table, *new], [path.name for path in self.paths])
         check_text(table.samples, "sample", self.path.name)
         check_text(table.features, "feature", self.path.name)
         check_text(table.labels or [], "class", self.path.name)
         return table
 
     def _read_new(self, progress: Progress) -> Table:
-        """An added input, which need not say the true classes."""
+        """An added input, which need not have the true classes, nor what was dropped."""
+        own = replace(self, drop=())  # columns that the run does not know are left out anyway
         try:
-            return self._read(progress, few=False)
+            table = own._read(progress, few=False)
         except ValueError:
             if self.labels is None:
                 raise
-        return replace(self, labels=None)._read(progress, few=False)
+            table = replace(own, labels=None)._read(progress, few=False)
+        kept = [i for i, name in enumerate(table.samples) if name not in self.drop]
+        return table if len(kept) == len(table.samples) else rows_of(table, np.array(kept))
 
     def _read(self, progress: Progress, few: bool) -> Table:
         own: dict[str, Any] = {} if self.text else {"duplicates": self.duplicates or "number"}
@@ -195,8 +197,6 @@ class Input:
         found = default_steps(table.X, table.features) or default_scaling(table.X)
         if self.settings.get(VARIABLE) is not None:
             found.pop(Variable.name, None)  # the user chose, or chose all
-        if not found:
-            return self
         steps = tuple(name for name in STEPS if name in {*found, *self.steps})
         learnt = {name: value for step in found.values() for name, value in step.items()}
         return replace(self, steps=steps, settings=self.settings | learnt)
@@ -247,38 +247,44 @@ class Input:
         if recorded.describe is not None:
             recorded = replace(recorded, describe=str(folder / recorded.describe))
         for name in OF_SAMPLES:
-            found = class_file(folder / (getattr(recorded, name) or "."))
-            if found is not None:
+            if found := class_file(folder / (getattr(recorded, name) or ".")):
                 changed: dict[str, Any] = {name: _spec(str(found[0]), found[1])}
                 recorded = replace(recorded, **changed)
         return recorded
 
 
-def joined(tables: Sequence[Table], file: str) -> Table:
-    """The samples of several tables, with the features of the first."""
-    first, *others = tables
+def joined(tables: Sequence[Table], files: Sequence[str]) -> Table:
+    """The samples of several tables, with the features of the first.
+
+    Numbered samples go on; a document of a name that is known is called by its file, too.
+    """
+    first = tables[0]
     if any(isinstance(table.X, Source) for table in tables):
-        raise ValueError(f"{file} cannot be added: one of the inputs is too large for the memory.")
+        raise ValueError(f"{files[-1]} cannot be added: an input is too large for the memory.")
     X = [first.X]
-    for table in others:
+    for table, file in zip(tables[1:], files[1:], strict=True):
         place = {name: j for j, name in enumerate(table.features)}
         if missing := [name for name in first.features if name not in place]:
             raise ValueError(f"{file} lacks features of the run: {listing(map(repr, missing))}.")
         X.append(table.X if isinstance(table.X, list)
                  else table.X[:, [place[name] for name in first.features]])  # fmt: skip
     names = [[*table.samples] for table in tables]
-    samples = [name for own in names for name in own]
-    for first_number in (0, 1):
-        if any(own == [*map(str, range(first_number, first_number + len(own)))] for own in names):
-            samples = [*map(str, range(first_number, first_number + len(samples)))]  # they go on
-    check_unique(samples, "samples", file)
+    count, samples = sum(map(len, names)), names[0]
+    starts = [s for s in (0, 1) if [*map(str, range(s, s + len(samples)))] == samples]
+    if starts:
+        samples = [*map(str, range(starts[0], starts[0] + count))]
+    else:
+        for own, file in zip(names[1:], files[1:], strict=True):
+            known = {*samples} if isinstance(first.X, list) else {""}
+            samples = [*samples, *(f"{file}/{name}" if name in known else name for name in own)]
+    check_unique(samples, "samples", files[-1])
     labels = [table.labels for table in tables]
-    known = None if None in labels else [name for own in labels for name in own or ()]
+    classes = None if None in labels else [name for own in labels for name in own or ()]
     rows: Any = (
         [text for own in X for text in own] if isinstance(first.X, list)
         else sp.vstack(X, "csr") if any(map(sp.issparse, X)) else np.vstack(X)
     )  # fmt: skip
-    return first._replace(X=rows, samples=samples, labels=known)
+    return first._replace(X=rows, samples=samples, labels=classes)
 
 
 def _spec(file: str, column: str | None) -> str:
@@ -292,14 +298,13 @@ def is_of_kind(value: Any, kind: Any) -> bool:
         return isinstance(value, kind)
     except TypeError:  # words: several, or one of a few
         parts = value if isinstance(value, tuple) else (value,)
-        words = all(isinstance(part, str) for part in parts)
-        return words or (value is None and type(None) in get_args(kind))
+        no_word = value is None and type(None) in get_args(kind)
+        return no_word or all(isinstance(part, str) for part in parts)
 
 
 def step_parameters() -> set[str]:
     """The names of all parameters of steps that an option sets."""
-    options = (option for step in STEPS.values() for option in step.options)
-    return {option.parameter for option in options if option.parameter}
+    return {own.parameter for step in STEPS.values() for own in step.options if own.parameter}
 
 
 def relative_path(folder: Path, path: Path) -> str:

@@ -47,9 +47,9 @@ def changed_bytes_are_read_or_refused(rng, folder):
 
 READ = """
 import sys
-from onmf_app.read.formats import open_source
+from onmf_app.read import read_input
 try:
-    open_source(sys.argv[1]).load()
+    read_input(sys.argv[1], text=False)
 except (ValueError, OSError) as error:
     print("refused", error)
 else:

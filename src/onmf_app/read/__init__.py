@@ -154,7 +154,7 @@ def read_input(
             if decimal or thousands or not error.decimal_commas or kind != "text":
                 raise
             file.notes.clear()
-            file.note("has decimal commas.")
+            file.note(f"{file.name} has decimal commas.")
             table = _table(file, kind, sheet, how | {"decimal": ","})
         X, values, dropped = samples_of(
             table, file, asked, drop=drop, raw=raw, id_column=id_column, features=features,
@@ -209,8 +209,8 @@ def _table(file: File, kind: str, sheet: str | None, how: dict[str, Any]) -> Par
                 others = listing([own for own in names if own != name])
                 which = "the first" if name == names[0] else "the first with a table of numbers"
                 file.note(
-                    f"has {len(names)} sheets; only {which}, {name!r}, is read (--sheet reads "
-                    f"another: {others})."
+                    f"{file.name} has {len(names)} sheets; only {which}, {name!r}, is read "
+                    f"(--sheet reads another: {others})."
                 )
             return table
     if len(names) < 2:

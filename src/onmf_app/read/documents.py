@@ -200,7 +200,7 @@ def _from_folder(file: File, links: bool) -> dict[str, str]:
         )
     for used, files in encodings.items():
         file.note(
-            f": {len(files)} of the {len(names)} files are not UTF-8 and are read as {used}: "
+            f"{len(files)} of the {len(names)} files are not UTF-8 and are read as {used}: "
             f"{listing(files)}; --encoding names another one."
         )
     return texts

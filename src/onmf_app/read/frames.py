@@ -48,12 +48,7 @@ def samples_of(
     heads = [every[j] for j in places]
     left = _taken(frame, places).set_axis(heads, axis=1)
     chosen = columns(left, raw=raw or features is not None)
-    own = chosen.names
-    if id_column is not None:
-        if id_column not in heads:
-            said = f"has no column {id_column!r}; its columns are"
-            raise ValueError(f"{file.name} {said} {listing(every)}.")
-        own = heads.index(id_column)
+    own = chosen.names if id_column is None else _place(id_column, heads, file)
     kept = [j for j in chosen.features if j != own]
     out = {j: why for j, why in chosen.left_out.items() if j != own}
     _note_left_out(left, heads, kept, out, file)
@@ -62,30 +57,40 @@ def samples_of(
     X.columns = [heads[j] for j in kept]
     if own is not None:
         X.index = _names(left.iloc[:, own])
-    values = {k: frame.iloc[:, every.index(s)] for k, s in asked.items() if s in {*every} & gone}
+    columns_asked = {
+        k: frame.iloc[:, every.index(s)] for k, s in asked.items() if s in {*every} & gone
+    }
     X, stays = _without_rows(X, {*drop} - {*every} - beside, file)
     heading = "" if own is None else heads[own]
     genes = transpose is None and not turned and _are_features(X, heading, features)
     if turned or genes:
         if transpose is None:
-            file.note("has features as rows, so it was transposed; --no-transpose keeps it.")
+            file.note(
+                f"{file.name} has features as rows, so it was transposed; --no-transpose keeps it."
+            )
         X = X.T
         X.index, X.columns = pd.Index(sample_names(X.index)), X.columns.map(str)
         found = {k: [above[s][places[j]] for j in kept] for k, s in asked.items() if s in above}
     else:
-        found = {key: column[stays].tolist() for key, column in values.items()}
+        found = {key: column[stays].tolist() for key, column in columns_asked.items()}
     if features is not None:
         X = _of_model(X, features)
     if not X.index.is_unique:
         check_unique([*map(str, X.index)], "samples", file.name)
     X = merged(X, duplicates, file)
-    for key, spec in asked.items():
-        samples = [*map(str, X.index)]
-        if key in found:
-            found[key] = class_names(found[key], samples, f"column {spec!r} of {file.name}")
-        else:
-            found[key] = read_labels(spec, samples, file.name)
-    return X, found, tuple(heads[j] for j, why in out.items() if why != "text")
+    values = {
+        key: class_names(found[key], [*map(str, X.index)], f"column {spec!r} of {file.name}")
+        if key in found else read_labels(spec, [*map(str, X.index)], file.name)
+        for key, spec in asked.items()
+    }  # fmt: skip
+    return X, values, tuple(heads[j] for j, why in out.items() if why != "text")
+
+
+def _place(column: str, heads: list[str], file: File) -> int:
+    if column not in heads:
+        known = listing(heads)
+        raise ValueError(f"{file.name} has no column {column!r}; its columns are {known}.")
+    return heads.index(column)
 
 
 def _are_features(X: Any, heading: str, features: Sequence[str] | None) -> bool:
@@ -129,12 +134,14 @@ def _note_left_out(
         )
     if plain := [head for head in words if head]:
         said = f"; {remedy(texts)}" if texts in plain else ""
-        file.note(f"has columns without numbers, which are not used: {listing(plain)}{said}.")
+        file.note(
+            f"{file.name} has columns without numbers, which are not used: {listing(plain)}{said}."
+        )
     reasons = dict.fromkeys(why for why in out.values() if why != "text")
     if said := "; ".join(
         f"{listing(repr(heads[j]) for j in out if out[j] == why)} ({why})" for why in reasons
     ):
-        file.note(f": left out as no measurements: {said}; --raw keeps them.")
+        file.note(f"{file.name}: left out as no measurements: {said}; --raw keeps them.")
 
 
 def _names(column: Any) -> Any:
@@ -163,7 +170,7 @@ def _without_rows(X: Any, gone: set[str], file: File) -> tuple[Any, Any]:
         stays[equal] = False
         if equal:
             said = listing(repr(X.index[i]) for i in equal)
-            file.note(f": {said} is the sum of the others, and left out.")
+            file.note(f"{file.name}: {said} is the sum of the others, and left out.")
     return (X if stays.all() else X[stays]), stays
 
 
@@ -196,10 +203,13 @@ def merged(X: Any, how: str, file: File) -> Any:
             names.append(new)
         said = listing(map(repr, repeated))
         file.note(
-            f"has several features named {said}, which are numbered; --duplicates sum adds them up."
+            f"{file.name} has several features named {said}, which are numbered; --duplicates sum "
+            "adds them up."
         )
         return X.set_axis(names, axis=1)
     again = X.columns.duplicated()
     done = "were summed" if how == "sum" else "except the first were dropped"
-    file.note(f"has {again.sum()} repeated feature names; features of the same name {done}.")
+    file.note(
+        f"{file.name} has {again.sum()} repeated feature names; features of the same name {done}."
+    )
     return X.loc[:, ~again] if how == "first" else X.T.groupby(level=0, sort=False).sum().T

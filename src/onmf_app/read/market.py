@@ -47,7 +47,7 @@ def read_market(file: File) -> tuple[Any, list[str] | None, list[str] | None]:
     try:
         X = _matrix(file)
     except (ValueError, LookupError, OverflowError, pd.errors.ParserError) as error:
-        said = str(error).removesuffix(".")
+        said = " ".join(str(error).split()).removesuffix(".")
         if said.startswith(file.name):
             raise
         raise ValueError(f"{file.name} cannot be read as Matrix Market: {said}.") from error

@@ -66,8 +66,7 @@ class File:
         self.notes: list[str] = []
 
     def note(self, said: str) -> None:
-        """Keep a sentence about the file, whose name it lacks."""
-        said = self.name + ("" if said[0] in ":," else " ") + said
+        """Keep a sentence, once."""
         if said not in self.notes:
             self.notes.append(said)
 
@@ -105,8 +104,9 @@ class File:
                     odd = [i for i, line in enumerate(lines) if not is_utf8(line)]
                     if not other:
                         other = detect_encoding(b"\n".join(lines[i] for i in odd[:500]))
+                        first = number + odd[0]
                         self.note(
-                            f", line {number + odd[0]}, is not UTF-8 and is read as {other}; "
+                            f"{self.name}, line {first}, is not UTF-8 and is read as {other}; "
                             "--encoding names another one."
                         )
                     for i in odd:

@@ -130,43 +130,49 @@ def parse(
     headings, header, text, unused = _layout(few, name, number, head.beside)
     text |= {j for j, heading in enumerate(headings) if heading in as_text}
     start = begins[head.lines[header][0]] - 1
-    rest = chain([seen[start:]], blocks)
-    body = Body(rest, name, mark, len(headings), start)
+    body = Body(chain([seen[start:]], blocks), file, mark, len(headings), start)
     kept = [j for j in range(len(headings)) if j not in unused]
     digits = max(sum(c.isdigit() for c in cell) for row in few for cell in row)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", pd.errors.DtypeWarning)
-            found = pd.read_csv(
-                body, sep=mark, header=None, names=range(len(headings)), index_col=False,
-                usecols=kept, dtype=dict.fromkeys(text & {*kept}, str), keep_default_na=False,
-                na_values={j: NA_VALUES for j in kept if j not in text}, decimal=decimal,
-                float_precision="high" if digits <= MOST_EXACT else "round_trip",
-            )  # fmt: skip
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OSError) as error:
-        if body.error is not None:
-            raise body.error from None
-        raise ValueError(f"{name} is not a text table: {' '.join(str(error).split())}.") from error
+    found = _read(body, kept, text, decimal, digits <= MOST_EXACT)
     bad, limits = _make_numbers(found, text, number)
     if bad:
         words = {headings[j]: [r[j] for r in few[header:] if len(r) > j] for j in text & {*kept}}
         listed = {headings[j]: [(body.line(i), c) for i, c in own] for j, own in bad.items()}
         raise NotNumbersError(name, listed, decimal == "." and not thousands, words)
-    if limits:
-        said = listing(map(repr, limits))
-        file.note(f": {said} is beyond a limit, and the limit is taken.")
-    if body.outside:
-        said = listing(map(repr, body.outside))
-        file.note(f": {said} count reads outside of genes, and are left out.")
     frame, remarks = _without_ends(found, text, body.tail)
-    if remarks := [*remarks, *(cells[0] for _, cells in body.short)]:
-        file.note(f": {listing(map(repr, remarks))} has no numbers, and is left out.")
+    remarks += [cells[0] for _, cells in body.short]
+    for cells, said in (
+        (limits, "is beyond a limit, and the limit is taken"),
+        (body.outside, "count reads outside of genes, and are left out"),
+        (remarks, "has no numbers, and is left out"),
+    ):
+        if cells:
+            file.note(f"{name}: {listing(map(repr, cells))} {said}.")
     if not header and text - ({0} if not headings[0] else set()):
-        file.note("has no header: its first line is a sample, and columns are numbered from 0.")
+        said = "its first line is a sample, and columns are numbered from 0"
+        file.note(f"{name} has no header: {said}.")
     frame.columns = [headings[j] for j in frame.columns]
     about = {key: ["", *(cells[j] for j in kept[1:] if j < len(cells))] for key, cells in
              head.about.items()}  # fmt: skip
     return Parsed(frame, about, head.turned, {headings[j] for j in unused})
+
+
+def _read(body: "Body", kept: list[int], text: set[int], decimal: str, exact: bool) -> Any:
+    """All columns, by position; pandas loses the errors of what it reads from."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pd.errors.DtypeWarning)
+            return pd.read_csv(
+                body, sep=body.mark, header=None, names=range(body.width), index_col=False,
+                usecols=kept, dtype=dict.fromkeys(text & {*kept}, str), keep_default_na=False,
+                na_values={j: NA_VALUES for j in kept if j not in text}, decimal=decimal,
+                float_precision="high" if exact else "round_trip",
+            )  # fmt: skip
+    except (ValueError, OSError) as error:  # of pandas, ValueErrors
+        if body.error is not None:
+            raise body.error from None
+        said = " ".join(str(error).split()).removesuffix(".")
+        raise ValueError(f"{body.file.name} is not a text table: {said}.") from error
 
 
 def _top(
@@ -235,15 +241,16 @@ class Body:
     """What pandas reads: lines that all have as many cells as the header."""
 
     def __init__(
-        self, blocks: Iterator[list[bytes]], name: str, mark: str, width: int, line: int
+        self, blocks: Iterator[list[bytes]], file: File, mark: str, width: int, line: int
     ) -> None:
-        self._blocks, self._name, self._mark, self._width = blocks, name, mark, width
+        self._blocks, self.file, self.mark, self.width = blocks, file, mark, width
         self._line, self._rows, self._checked_bytes = line, 0, 1 << 20
         self._places: list[tuple[int, int]] = []  # a row, and the line before it; all that follow
         self.outside: list[str] = []  # counts of reads outside of genes
         self.short: list[tuple[int, list[str]]] = []  # lines with one text, at the end
         self.error: Exception | None = None
         self._last: list[bytes] = []
+        self._over = False
         m = re.escape(mark.encode())
         self._quoted = re.compile(rb'(?m)(?<![^%s\n])"[^"\n]*"(?![^%s\n])' % (m, m))
         self._parts = self._checked()
@@ -254,10 +261,10 @@ class Body:
     def read(self, size: int = -1) -> bytes:
         """The next lines; an error is kept, as pandas forgets it."""
         try:
-            if (needed := 8 * self._rows * self._width) > self._checked_bytes:
+            if (needed := 8 * self._rows * self.width) > self._checked_bytes:
                 from onmf.rows import check_memory
 
-                check_memory(needed, self._name)  # and as much again as it grows
+                check_memory(needed, self.file.name)  # and as much again as it grows
                 self._checked_bytes = 2 * needed
             return next(self._parts, b"")
         except Exception as error:
@@ -268,7 +275,7 @@ class Body:
     def tail(self) -> list[list[str]]:
         """The cells of the last lines that pandas read."""
         lines = (line.decode("utf-8", "replace") for line in self._last[-LINES_INSPECTED:])
-        return [*csv.reader(lines, delimiter=self._mark)]
+        return [*csv.reader(lines, delimiter=self.mark)]
 
     def line(self, row: int) -> int:
         """The line of a row in the file."""
@@ -276,15 +283,17 @@ class Body:
         return before + row - first + 1
 
     def _checked(self) -> Iterator[bytes]:
-        mark = self._mark.encode()
+        mark = self.mark.encode()
         for lines in self._blocks:
-            if self._mark == " ":
+            if self._over:
+                return
+            if self.mark == " ":
                 lines = [b" ".join(line.split()) for line in lines]
             text = b"\n".join([*lines, b""])
             bare = lines
             if b'"' in text:
                 bare = self._quoted.sub(b"", text).split(b"\n")[:-1]
-            even = {line.count(mark) for line in bare} == {self._width - 1} and b"\r" not in text
+            even = {line.count(mark) for line in bare} == {self.width - 1} and b"\r" not in text
             if even and b'"' in text:
                 even = not any(b'"' in line for line in bare)
             if even and not {line[:1] for line in lines}.isdisjoint((b"_", b"N", b"!", b'"')):
@@ -313,31 +322,31 @@ class Body:
                 self._line += 1
                 yield lines.popleft().decode("utf-8", "surrogatepass") + "\n"
 
-        reader = csv.reader(feed(), delimiter=self._mark)
-        writer = csv.writer(text, delimiter=self._mark, lineterminator="\n")
+        reader = csv.reader(feed(), delimiter=self.mark)
+        writer = csv.writer(text, delimiter=self.mark, lineterminator="\n")
         while lines:
             before = self._line
             try:
                 cells = next(reader, [])
             except csv.Error as error:
                 raise ValueError(
-                    f"{self._name} is not a text table at line {self._line}: {error}."
+                    f"{self.file.name} is not a text table at line {self._line}: {error}."
                 ) from error
             if not filled(cells):
                 continue
             first = cells[0].strip()
             if first.startswith(GEO_TABLE):
-                self._blocks = iter(())
+                self._over = True
                 break
             if NO_GENE.fullmatch(first):
                 self.outside.append(first)
-            elif len(cells) == self._width:
+            elif len(cells) == self.width:
                 if self.short:
                     self._refuse(*self.short[0])
                 self._places.append((self._rows, before))
                 self._rows += 1
                 writer.writerow(cells)
-            elif self._width > 2 and filled(cells) == 1 and first:
+            elif self.width > 2 and filled(cells) == 1 and first:
                 self.short.append((self._line, cells))
             else:
                 self._refuse(self._line, cells)
@@ -347,7 +356,7 @@ class Body:
 
     def _refuse(self, line: int, cells: list[str]) -> None:
         raise ValueError(
-            f"{self._name} has {len(cells)} cells in line {line} but {self._width} above it; lines "
+            f"{self.file.name} has {len(cells)} cells in line {line} but {self.width} above it; lines "
             "above a table are left out with --skip-rows."
         )
 

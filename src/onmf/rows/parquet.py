@@ -92,7 +92,8 @@ def open_parquet(path: Path, options: Options) -> Source:
             where = f"its column {options.labels!r}"
             labels = class_names(values, samples or Numbered(len(values)), where)
     matrix = ColumnMatrix(path, data, names, shape, np.dtype(np.float32 if single else np.float64))
-    return Dense.of(matrix, path.name, names=names, samples=samples, labels=labels)
+    out = {left[j]: why for j, why in chosen.left_out.items()}
+    return Dense.of(matrix, path.name, names=names, samples=samples, labels=labels, left_out=out)
 
 
 def read_frame(path: Path) -> Any:

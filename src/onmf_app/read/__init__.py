@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from onmf_app.read.annotation import check_unique, class_names, read_labels, value_file
 from onmf_app.read.documents import find_documents, read_documents
 from onmf_app.read.formats import FORMATS, kind_of
-from onmf_app.read.frames import samples_of
+from onmf_app.read.frames import note_left_out, samples_of
 from onmf_app.read.sources import json_objects, object_rows, open_workbook, sheet_rows
 from onmf_app.read.streams import File, listing
 from onmf_app.read.tables import NotNumbersError, Parsed, as_blocks, parse
@@ -75,12 +75,14 @@ def read_input(
 ) -> Input:
     """Read samples from a file or folder, by its ending.
 
+    Tables: .csv .tsv .tab .txt .dat .data .gct, also .gz; .xlsx; .json .jsonl .ndjson; .parquet.
+    Matrices: .npy .npz .mtx, .mtx.gz, .h5ad. Documents: a folder, lines of a file, or a column of a
+    table. Errors are a ValueError or OSError of one sentence, or an ImportError that names what to
+    install.
+
     Parameters
     ----------
     path : str or Path
-        Tables: .csv .tsv .tab .txt .dat .data .gct, also .gz; .xlsx; .json .jsonl .ndjson;
-        .parquet. Matrices: .npy .npz .mtx, .mtx.gz, .h5ad. Documents: a folder, lines of a file, or
-        a column of a table.
     text : bool, optional
         Whether these are documents; None finds it.
     text_column, id_column : str, optional
@@ -94,19 +96,14 @@ def read_input(
     transpose : bool, optional
         Whether rows are features; None finds it.
     drop : sequence of str
-        Columns, and rows of a text table or sheet, to leave out.
+        Columns, and rows of a table, to leave out.
     raw : bool
         Whether columns stay that look like no measurements (`onmf.prepare.columns`).
-    layer : str, optional
-        Of annotated data: a layer, "raw", or "obsm/X_pca".
-    sheet : str, optional
-        Of a workbook; None takes the first with numbers.
-    decimal, thousands : str
-        Decimal sign, None finds it; and the separator of digit groups.
-    skip_rows : int
-        Lines above the table to leave out.
-    encoding : str, optional
-        None takes UTF-8, or else what it looks like.
+    layer, sheet : str, optional
+        Of annotated data: a layer, "raw", or "obsm/X_pca"; of a workbook, the first with numbers.
+    decimal, thousands, skip_rows, encoding
+        Of text: decimal sign and encoding (None finds them), separator of digit groups, and lines
+        above the table to leave out.
     duplicates : {"number", "sum", "first", "refuse"}
         What to do with features of the same name.
     follow_links : bool
@@ -119,13 +116,6 @@ def read_input(
     Returns
     -------
     Input
-
-    Raises
-    ------
-    ValueError, OSError
-        One sentence that says what is wrong, where, and what to do.
-    ImportError
-        If a library is missing; the message says what to install.
     """
     file = File(path, encoding, progress)
     if not file.path.exists():
@@ -273,6 +263,7 @@ def _large_parquet(
         return None
     if not stays_on_disk(source, few):
         return None
+    note_left_out(file, source.left_out or {})
     X, samples = source.outline().X, source.samples or [*map(str, range(source.shape[0]))]
     values = {
         key: open_arrays(file.path, Options(labels=spec, drop=drop)).labels if spec in columns

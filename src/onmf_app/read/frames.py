@@ -132,14 +132,18 @@ def _note_left_out(
             f"{file.name} has no column of numbers; {remedy(texts)}, and classes of the samples of "
             "another table are read with --labels FILE:COLUMN."
         )
-    if plain := [head for head in words if head]:
-        said = f"; {remedy(texts)}" if texts in plain else ""
-        file.note(
-            f"{file.name} has columns without numbers, which are not used: {listing(plain)}{said}."
-        )
+    said = f"; {remedy(texts)}" if texts is not None else ""
+    note_left_out(file, {heads[j]: why for j, why in out.items()}, said)
+
+
+def note_left_out(file: File, out: dict[str, str], remedy: str = "") -> None:
+    """Say which columns are no features."""
+    if plain := [head for head in out if head and out[head] == "text"]:
+        which = f"{listing(plain)}{remedy}"
+        file.note(f"{file.name} has columns without numbers, which are not used: {which}.")
     reasons = dict.fromkeys(why for why in out.values() if why != "text")
     if said := "; ".join(
-        f"{listing(repr(heads[j]) for j in out if out[j] == why)} ({why})" for why in reasons
+        f"{listing(repr(head) for head in out if out[head] == why)} ({why})" for why in reasons
     ):
         file.note(f"{file.name}: left out as no measurements: {said}; --raw keeps them.")
 

@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -139,7 +139,9 @@ def parse(
         words = {headings[j]: [r[j] for r in few[header:] if len(r) > j] for j in text & {*kept}}
         listed = {headings[j]: [(body.line(i), c) for i, c in own] for j, own in bad.items()}
         raise NotNumbersError(name, listed, decimal == "." and not thousands, words)
-    frame, remarks = _without_ends(found, text, body.tail)
+    ends = takewhile(lambda cells: filled(cells) == 1 and cells[0].strip(), body.tail[::-1])
+    remarks = [cells[0] for cells in ends if len(headings) > 2][::-1]  # footnotes
+    frame = found.iloc[: len(found) - len(remarks)]
     remarks += [cells[0] for _, cells in body.short]
     for cells, said in (
         (limits, "is beyond a limit, and the limit is taken"),
@@ -149,8 +151,7 @@ def parse(
         if cells:
             file.note(f"{name}: {listing(map(repr, cells))} {said}.")
     if not header and text - ({0} if not headings[0] else set()):
-        said = "its first line is a sample, and columns are numbered from 0"
-        file.note(f"{name} has no header: {said}.")
+        file.note(f"{name} has no header: its first line is a sample. Columns are numbered from 0.")
     frame.columns = [headings[j] for j in frame.columns]
     about = {key: ["", *(cells[j] for j in kept[1:] if j < len(cells))] for key, cells in
              head.about.items()}  # fmt: skip
@@ -294,8 +295,8 @@ class Body:
             if b'"' in text:
                 bare = self._quoted.sub(b"", text).split(b"\n")[:-1]
             even = {line.count(mark) for line in bare} == {self.width - 1} and b"\r" not in text
-            if even and b'"' in text:
-                even = not any(b'"' in line for line in bare)
+            even = even and mark * (self.width - 1) not in bare  # nothing in it
+            even = even and not (b'"' in text and any(b'"' in line for line in bare))
             if even and not {line[:1] for line in lines}.isdisjoint((b"_", b"N", b"!", b'"')):
                 even = not any(line.startswith(SPECIAL) for line in lines)
             if even:
@@ -356,8 +357,8 @@ class Body:
 
     def _refuse(self, line: int, cells: list[str]) -> None:
         raise ValueError(
-            f"{self.file.name} has {len(cells)} cells in line {line} but {self.width} above it; lines "
-            "above a table are left out with --skip-rows."
+            f"{self.file.name} has {len(cells)} cells in line {line} but {self.width} above it; "
+            "lines above a table are left out with --skip-rows."
         )
 
 
@@ -392,26 +393,6 @@ def _make_numbers(
             rows = np.flatnonzero(np.isin(codes, wrong))[:MOST_LISTED].tolist()
             bad[j] = [(row, str(values.iloc[row])) for row in rows]
     return bad, [*limits]
-
-
-def _without_ends(frame: Any, text: set[int], tail: list[list[str]]) -> tuple[Any, list[str]]:
-    """The frame without empty rows, and without footnotes: a name at the end, and nothing else."""
-    bare = np.ones(len(frame), bool)
-    for j in frame.columns:
-        if j not in text and bare.any():
-            bare &= frame[j].isna().to_numpy()
-    rows = np.flatnonzero(bare)
-    if not len(rows) or text >= {*frame.columns}:
-        return frame, []
-    words = frame.iloc[rows][[j for j in frame.columns if j in text]].to_numpy().tolist()
-    gone = [i for i, row in zip(rows.tolist(), words, strict=True) if not any(row)]
-    remarks: list[str] = []
-    for back, cells in enumerate(reversed(tail), 1):
-        if frame.shape[1] < 3 or filled(cells) > 1 or not cells[0]:
-            break
-        gone.append(len(frame) - back)
-        remarks = [cells[0], *remarks]
-    return frame.drop(index=gone).reset_index(drop=True), remarks
 
 
 class NotNumbersError(ValueError):

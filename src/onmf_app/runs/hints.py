@@ -3,7 +3,6 @@
 Each function yields sentences, none if all is well. Rows on disk are read once for them, in parts.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ import scipy.sparse as sp
 from onmf.prepare import Depth, Log, Rescale, Tfidf
 from onmf.prepare.arrays import feature_squares, sample_totals
 from onmf.prepare.batches import batch_sentence
-from onmf.prepare.genes import MOST_NAMES_READ, dates, rows_are_genes, share_of_genes
+from onmf.prepare.genes import dates, rows_are_genes, share_of_genes
 from onmf.prepare.units import dominant_features
 from onmf.rows import (
     ENTRIES_PER_PART,
@@ -28,13 +27,8 @@ from onmf.rows import (
 from onmf_app.runs.inputs import Input, can_drop
 from onmf_app.runs.text_hints import about_texts, uncounted_texts
 
-ID_NAME = re.compile(
-    r"(^|[\W_])(id|ids|nr|index|row|number)$|(^|[ .])no$|entrez|gene_?id|ncbi|pmid", re.I
-)
 SUM_TOL = 1e-6  # relative difference from a sum that rounding may leave
-CLASS_NAME = re.compile(r"^(class|classes|target|label|labels|y|species|diagnosis|cluster)$", re.I)
 UNEVEN_DEPTH = 2.0  # ratio of the 95th to the 5th percentile of totals that a logarithm shows
-MOST_ID_COLUMNS = 50  # that are read
 FEWEST_FOR_DEPTH = 10  # samples of a cluster, below which its totals are too uncertain
 DEPTH_SEPARATION = 0.97  # share of pairs of samples of two clusters that their totals order
 
@@ -52,8 +46,6 @@ def before_fit(source: Input, table: Table, signed: bool = True) -> list[str]:
             *orientation(source, table),
             *dates_of_genes(table),
             *sums_of_others(source, table, totals),
-            *id_columns(source, table),
-            *class_columns(source, table, totals),
             *depth_before(source, totals),
             *units(source, table, totals),
             *single_feature(table),
@@ -174,41 +166,6 @@ def sums_of_others(source: Input, table: Table, totals: Totals) -> Iterator[str]
                     f"{what} {names[i]!r} is the sum of all others, but is clustered like one of "
                     f"them: {leave_out(source, what, names[i])}."
                 )
-
-
-def id_columns(source: Input, table: Table) -> Iterator[str]:
-    """Different whole numbers under the name of an id."""
-    sides = ((some_rows, table.samples, "sample"), (some_columns, table.features, "feature"))
-    for take, names, what in sides:
-        known = names[:MOST_NAMES_READ]
-        asked = [i for i, name in enumerate(known) if ID_NAME.search(name)][:MOST_ID_COLUMNS]
-        for i, row in zip(asked, take(table.X, asked) if asked else (), strict=True):
-            if len(row) > 2 and (row == np.floor(row)).all() and len(np.unique(row)) == len(row):
-                yield (
-                    f"{what} {names[i]!r} looks like ids, not amounts: "
-                    f"{leave_out(source, what, names[i])}."
-                )
-
-
-def class_columns(source: Input, table: Table, totals: Totals) -> Iterator[str]:
-    """Few different whole numbers where classes are: the answer among the features.
-
-    In a column with the name of a class, among counts only the first or last, for a "diagnosis" in
-    their midst is a word; or 0, 1, ... or 1, 2, ... in the last column of what is no count.
-    """
-    names, last = table.features, len(table.features) - 1
-    known = sorted({0, last}) if totals.counts else range(last + 1)[:MOST_NAMES_READ]
-    asked = [i for i in known if CLASS_NAME.search(names[i])][:MOST_ID_COLUMNS]
-    tried = asked if totals.counts or isinstance(table.X, Source) else sorted({*asked, last})
-    for i, row in zip(tried, some_columns(table.X, tried) if tried else (), strict=True):
-        found = np.unique(row)
-        numbered = found[0] in (0, 1) and found[-1] - found[0] == len(found) - 1
-        whole = (row == np.floor(row)).all() and 1 < len(found) <= np.sqrt(len(row))
-        if whole and (numbered or i in asked):
-            yield (
-                f"feature {names[i]!r} looks like known classes, not amounts: compare the clusters "
-                f"with it by --labels {names[i]}, or {leave_out(source, 'feature', names[i])}."
-            )
 
 
 def leave_out(source: Input, what: str, name: str) -> str:

@@ -131,5 +131,5 @@ def test_one_name_for_the_names_of_features():
 
 
 def test_the_parameters_that_are_handed_on_are_those_of_the_estimator():
-    own = {"n_clusters", "loss", "random_state"}
+    own = {"n_clusters", "loss", "random_state", "n_jobs"}
     assert {*OtherParameters.__annotations__} == ONMF().get_params(deep=False).keys() - own

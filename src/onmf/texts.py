@@ -34,6 +34,7 @@ def cluster_texts(
     seeds: Seeds | None = None,
     loss: Literal["frobenius", "kl"] = "kl",
     random_state: RandomSeed = 0,
+    n_jobs: int | None = None,
     **params: Unpack[OtherParameters],
 ) -> ONMF:
     """Cluster texts by the counts of their words: one call from texts to topics.
@@ -57,6 +58,7 @@ def cluster_texts(
     loss : {"kl", "frobenius"}, default="kl"
         With "frobenius" the counts are weighted by sublinear tf-idf.
     random_state : int, RandomState instance or None, default=0
+    n_jobs : int, optional
     **params
         Further parameters of `ONMF`.
 
@@ -79,7 +81,7 @@ def cluster_texts(
     given = as_texts(texts if hasattr(texts, "__len__") else list(texts))
     if given is None:
         raise TypeError("texts must be a list of strings; for numbers use ONMF().fit(X).")
-    model = ONMF(loss=loss, random_state=random_state, **params)
+    model = ONMF(loss=loss, random_state=random_state, n_jobs=n_jobs, **params)
     clean = Strip.fit(given, strip)
     cleaned = clean(given)
     words = Words.fit(cleaned, min_df, max_df, stop_words, ngrams, pattern)

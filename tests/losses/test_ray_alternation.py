@@ -11,7 +11,7 @@ from onmf.losses.alternation import AlternationState
 from onmf.losses.ray_alternation import next_rays, refill_empty
 from onmf.losses.settling import settle
 from onmf.rows.memory import InMemory
-from onmf.search.row_problems import ritz, unit
+from onmf.search.numpy_kernels import ritz, unit
 from solving import ray_alternation
 
 TIGHT = 1e-9

@@ -14,11 +14,9 @@ from onmf.number.halves import Cut, HalfLabels, compare, groups_of, kept_share
 from onmf.number.rays import (
     RayClusters,
     RayHalf,
-    merge_losses,
     precision,
 )
-from onmf.search.rays import alternate
-from onmf.search.row_problems import unit
+from onmf.search.numpy_kernels import unit
 
 MAKE = pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 
@@ -211,9 +209,8 @@ def test_a_merger_of_rays_loses_no_more_than_what_its_promise_says():
     rng = np.random.default_rng(0)
     rays = rng.gamma(1.0, size=(5, 12))[np.arange(80) % 5]
     rows = rng.uniform(0.5, 2, (80, 1)) * rays + 0.3 * rng.random((80, 12))
-    now = alternate(rows, unit(rows[:5]), 30)
-    own = np.bincount(now.labels, np.square(now.best), 5)
-    losses = merge_losses(now, own)
+    clusters = RayClusters(rows, unit(rows[:5]), 30)
+    now, own, losses = clusters.now, clusters.own, clusters.losses
     for k in range(5):
         for c in range(5):
             if k == c:

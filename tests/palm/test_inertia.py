@@ -156,7 +156,7 @@ def test_centroids_stay_within_their_bounds(planted, penalty):
 def test_half_the_paper_s_iterations_at_its_accuracy(name):
     """-3 dB, start 1; the paper's method takes 1172 and 939 iterations to 93.3 and 93.4 %."""
     X, y = make_paper_synthetic(-3)[:2]
-    model = ONMF(10, penalty=name, random_state=1, solver=PALM(accelerate=True)).fit(X)
+    model = ONMF(10, random_state=1, solver=PALM(name, accelerate=True)).fit(X)
     assert model.n_iter_ <= {"sncp": 1172, "nsncp": 939}[name] / 2
     assert clustering_accuracy(y, model.labels_) > 0.9
     assert model.converged_

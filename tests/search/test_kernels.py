@@ -18,8 +18,8 @@ from onmf.datasets import make_rays
 from onmf.losses import kl_search
 from onmf.losses.profiles import phi
 from onmf.rows.sweep import Block, row_sqnorm
-from onmf.search import row_problems as plain
-from onmf.search.row_problems import unit
+from onmf.search import numpy_kernels as plain
+from onmf.search.numpy_kernels import unit
 
 compiled = pytest.importorskip("onmf.search.kernels", reason="needs the compiled kernels")
 from onmf.losses import kl_kernel  # noqa: E402

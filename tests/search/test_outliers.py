@@ -10,9 +10,9 @@ from onmf.losses.settling import settle
 from onmf.rows.assign import Code, Rays, nearest
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block, row_sqnorm
+from onmf.search.numpy_kernels import unit
 from onmf.search.outliers import POWERS, OutlierLimit, Outliers
 from onmf.search.rays import alternate, relocate
-from onmf.search.row_problems import unit
 from onmf.search.swaps import improve
 from solving import ray_alternation
 
@@ -162,7 +162,7 @@ def test_the_alternation_maximises_what_is_explained_beyond_the_cap():
 @pytest.mark.parametrize("in_c", [True, False])
 def test_swaps_and_moves_give_an_outliers_ray_to_a_cluster_among_the_outliers(in_c, monkeypatch):
     if not in_c:
-        import onmf.search.row_problems as plain
+        import onmf.search.numpy_kernels as plain
 
         for module in ("rays", "swaps"):
             monkeypatch.setattr(f"onmf.search.{module}.kernels", lambda: plain)

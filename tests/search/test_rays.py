@@ -5,9 +5,9 @@ import pytest
 
 from onmf.rows.sweep import row_sqnorm
 from onmf.search import kernels as compiled
-from onmf.search import row_problems as plain
+from onmf.search import numpy_kernels as plain
+from onmf.search.numpy_kernels import unit
 from onmf.search.rays import alternate, refitted, relocate
-from onmf.search.row_problems import unit
 from onmf.search.starts import least_loss, near_given
 from onmf.search.swaps import improve, members, nearest_clusters, splits
 

@@ -30,7 +30,7 @@ from onmf.losses.support import EVERY_FEATURE
 from onmf.rows.assign import one_sparse
 from onmf.rows.sweep import Array, Block, Data, Matrix, Move, divisor
 from onmf.rows.view import View
-from onmf.search.row_problems import unit
+from onmf.search.numpy_kernels import unit
 from onmf.search.sketch import SINGLE_ENOUGH
 from onmf.search.starts import Settings
 

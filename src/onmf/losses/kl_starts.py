@@ -30,7 +30,7 @@ from onmf.losses.kl_search import Counts, exchange_rows, kernels, labels_by_root
 from onmf.losses.profiles import SMOOTHING, phi
 from onmf.rows.assign import first_largest
 from onmf.rows.sweep import Array
-from onmf.search.row_problems import unit
+from onmf.search.numpy_kernels import unit
 
 # `make ablate` has a row for each of these.
 MOVES = 6  # rounds of moves of all rows, at most

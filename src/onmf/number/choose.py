@@ -220,10 +220,10 @@ def mean_figures(cuts: list[Comparison]) -> Figures:
     return Figures(J, M, A, B, valley, N)
 
 
-def best_of(known: Evidence, ks: list[int], n: int) -> int | None:
-    """The best of these K, as far as they could be judged."""
+def best_of(known: Evidence, ks: list[int], most: int) -> int | None:
+    """The best of these K, as far as they could be judged, if there are samples for `most`."""
     usable = {k: known.figures[k] for k in ks if k in known.figures}
-    return rule.decide(usable, n).best if usable else None
+    return rule.decide(usable, rule.FEWEST_PER_CLUSTER * most).best if usable else None
 
 
 def until_far_below(known: Evidence, most: int) -> tuple[list[int], str]:
@@ -232,7 +232,7 @@ def until_far_below(known: Evidence, most: int) -> tuple[list[int], str]:
     while True:
         ks = list(range(2, last + 1))
         known.ask(ks)
-        best = best_of(known, ks, rule.FEWEST_PER_CLUSTER * most)
+        best = best_of(known, ks, most)
         if best is None or 2 * best <= last or last not in known.figures:
             return ks, ""
         if last == most:
@@ -244,9 +244,7 @@ def widened(known: Evidence, ks: list[int], most: int, beyond: bool) -> tuple[li
     """The K asked for and, if allowed, more of them while the last is the best."""
     known.ask(ks)
     asked, step = list(ks), ks[-1] - ks[-2] if len(ks) > 1 else 1
-    while (
-        len(asked) > 1 and best_of(known, asked, rule.FEWEST_PER_CLUSTER * asked[-1]) == asked[-1]
-    ):
+    while len(asked) > 1 and best_of(known, asked, asked[-1]) == asked[-1]:
         if not beyond:
             return asked, " It is the largest K asked for: larger ones may be better."
         if asked[-1] + step > most:

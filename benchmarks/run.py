@@ -3,7 +3,6 @@
 import sys
 
 import ablate
-
 import expression
 import number
 import outliers

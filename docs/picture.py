@@ -1,4 +1,4 @@
-"""The pictures of the README and of the theory page: `python docs/picture.py` draws them again."""
+"""The pictures of the README: `python docs/picture.py` draws them again."""
 
 import sys
 from pathlib import Path
@@ -16,7 +16,6 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 
 from onmf import ONMF, plot
-from onmf.datasets import make_paper_synthetic
 from onmf.metrics import clustering_accuracy
 from onmf.page import html
 
@@ -55,27 +54,6 @@ def rays():
     figure.savefig(DOCS / "images" / "rays.png", dpi=150)
 
 
-def path():
-    X, _ = make_paper_synthetic(-3)
-    history = ONMF(10, random_state=0).fit(X).history_
-    soft, end = [row for row in history if row.rho < 1], history[-1]
-    tau = [row.rho for row in soft]
-    figure, (error, overlap) = plt.subplots(1, 2, figsize=(9.2, 3), layout="constrained")
-    error.semilogx(tau, [row.relative_error for row in soft], ".-", c=COLORS[0])
-    error.axhline(end.relative_error, c=COLORS[1], lw=1)
-    error.text(
-        tau[5], end.relative_error, f"settled on the data: sweep {end.sweeps}", c=COLORS[1],
-        va="bottom",
-    )  # fmt: skip
-    error.set_title("relative error in the sketch")
-    overlap.semilogx(tau, [row.penalty for row in soft], ".-", c=COLORS[0])
-    overlap.set_title("overlap: share of $H'H$ off its diagonal")
-    overlap.set_ylim(0, 1)
-    for axis in (error, overlap):
-        axis.set_xlabel(r"weight of the penalty, $\tau$")
-    figure.savefig(DOCS / "images" / "path.png", dpi=150)
-
-
 def report():
     """The top of the report on the digits, by day and by night; needs chromium."""
     digits = load_digits()
@@ -99,5 +77,4 @@ def report():
 if __name__ == "__main__":
     style({}, "")
     rays()
-    path()
     report()

@@ -203,8 +203,8 @@ import numpy as np
 from onmf import ONMF, choose_k
 
 X = np.random.default_rng(0).random((4000, 60))
-print("running", flush=True)
 try:
+    print("running", flush=True)
     while True:
         choose_k(ONMF(loss=sys.argv[1]), X, range(2, 12), n_runs=20, n_jobs=2)
 except KeyboardInterrupt:

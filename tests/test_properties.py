@@ -92,8 +92,6 @@ def promise(share, *drawn):
     return decorate
 
 
-
-
 @st.composite
 def samples(draw):
     """Non-negative samples with everything that has ever broken a clustering program."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import onmf
-from onmf.search.row_problems import kernel_sentence
+from onmf.search.numpy_kernels import kernel_sentence
 
 ROOT = Path(__file__).parents[1]
 OUTSIDE = "192.0.2.1"  # reserved for documentation: nobody is there

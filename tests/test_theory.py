@@ -13,7 +13,7 @@ from onmf import NSNCP, ONMF, SNCP
 from onmf.datasets import make_rays
 from onmf.metrics import adjusted_rand_score
 from onmf.palm.steps import largest_eigenvalue
-from onmf.search.row_problems import unit
+from onmf.search.numpy_kernels import unit
 from onmf.search.sketch import width
 from onmf_paper.bounds import partition_error
 

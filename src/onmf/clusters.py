@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,7 @@ from sklearn.pipeline import Pipeline
 
 from onmf.estimators import ONMF, class_means
 from onmf.estimators.naming import as_pairs
+from onmf.estimators.solvers import OtherParameters
 from onmf.estimators.storage import load_model, model_bytes
 from onmf.exceptions import FormatError
 from onmf.explain import ClusterRow, Explanation, Markers, groups
@@ -58,7 +59,7 @@ def cluster(
     random_state: Any = 0,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-    **onmf: Any,
+    **onmf: Unpack[OtherParameters],
 ) -> "Clusters":
     """Prepare data, choose the number of clusters, find them, and say what makes them.
 

@@ -199,7 +199,7 @@ class Commands(click.Group):
 def show_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
     """The version, and whether the kernels are compiled."""
     if wanted and not context.resilient_parsing:
-        from onmf.search.row_problems import kernel_sentence  # not for `onmf --help`
+        from onmf.search.numpy_kernels import kernel_sentence  # not for `onmf --help`
 
         click.echo(f"onmf {version('onmf')}, {kernel_sentence()}")
         context.exit()

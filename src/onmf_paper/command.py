@@ -10,14 +10,7 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 
 from onmf_paper.ledger import Ledger, Row, run
 from onmf_paper.methods import NAMES
@@ -103,13 +96,7 @@ def plan_studies(
 def trial_progress() -> Iterator[Any]:
     """A bar with the time left; without a terminal, a line now and then."""
     console = Console(stderr=True)
-    columns = (
-        TextColumn("trials"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("trials", total=None)
         lines = ProgressLines()

@@ -5,7 +5,6 @@ import os
 import platform
 from collections.abc import Sequence
 from importlib.metadata import version
-from pathlib import Path
 
 from onmf_paper.escapes import judge_settings, tally_settings
 from onmf_paper.ledger import Ledger, Row
@@ -85,15 +84,7 @@ def run_facts(starts: int) -> dict[str, str]:
     """What a reader must know to run it again."""
     return {
         "date": datetime.date.today().isoformat(),
-        "machine": f"{processor_name()}, {os.cpu_count()} cores; one thread a trial",
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores; one thread a trial",
         **{name: version(name) for name in PACKAGES},
         "seeds": f"1 to {starts} at most, the same for all methods",
     }
-
-
-def processor_name() -> str:
-    """Its name where the system tells it."""
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text().splitlines() if cpuinfo.is_file() else []
-    names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or platform.machine())

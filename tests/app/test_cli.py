@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from cases import few
 from onmf import ONMF, explain
 from onmf.datasets import make_rays
-from onmf.search.row_problems import kernel_sentence
+from onmf.search.numpy_kernels import kernel_sentence
 
 pytest.importorskip("click")
 pytest.importorskip("rich")

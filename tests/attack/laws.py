@@ -76,22 +76,8 @@ def a_sample_twice_is_one_of_weight_two(rng, folder):
     return options["loss"]
 
 
-def equal_votes_do_not_see_lengths(rng, folder):
-    """Over as many powers of two as single precision has, and at any place among them."""
-    X, k = clusters_apart(rng)
-    options = any_options(rng) | {"equal_votes": True}
-    options.pop("outliers", None)  # the noise that limits them grows with length
-    span, place = rng.integers(0, 36), rng.integers(-50, 40)
-    sizes = np.ldexp(X.dtype.type(1), rng.integers(-span, span + 1, len(X)) // 2 + place)
-    long_and_short = fitted(X * sizes[:, None], k, options)
-    case = (X.shape, str(X.dtype), k, options, int(span), int(place))
-    assert_same_clusters(long_and_short, fitted(X, k, options), case)
-    return options["loss"]
-
-
 ATTACKS = (
     nothing_changes_with_samples_of_zeros_or_no_weight,
     nothing_changes_with_other_columns,
     a_sample_twice_is_one_of_weight_two,
-    equal_votes_do_not_see_lengths,
 )

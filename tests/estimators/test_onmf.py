@@ -33,7 +33,9 @@ from onmf.result import Stage
 OF_PALM = {"init": "nndsvd", "max_iter": 300}
 OTHERS = [
     ONMF(2, loss="kl"),
-    ONMF(2, outliers="auto", tol=1e-12),  # 1e-5 leaves probabilities 1e-7 apart
+    # 1e-5 leaves probabilities 1e-7 apart; from few starts copies may end in another optimum.
+    ONMF(2, outliers="auto", tol=1e-12, n_init=5),
+    ONMF(2, init="nndsvd"),  # swaps draw rows: of more clusters copies may end elsewhere
     ONMF(2, solver=Fast(passes=2)),
     ONMF(2, solver="palm", **OF_PALM),
     ONMF(2, solver=PALM(penalty="nsncp"), **OF_PALM),
@@ -56,7 +58,6 @@ OF_CLASSIFIERS = dict.fromkeys(
 DEFAULTS = [
     ONMF(),
     ONMF(outliers="auto"),
-    ONMF(init="nndsvd"),
     ONMF(init="k-means++"),
     ONMF(solver=Fast(passes=2)),
     ONMF(loss="kl"),

@@ -136,8 +136,8 @@ def test_weights_equal_repetition_on_average_over_seeds():
     weight = np.random.default_rng(1).integers(0, 4, len(X))
     errors = {"repeated": [], "weighted": []}
     for seed in range(30):
-        one = ONMF(6, random_state=seed).fit(np.repeat(X, weight, axis=0))
-        two = ONMF(6, random_state=seed).fit(X, sample_weight=weight)
+        one = ONMF(6, n_init=30, random_state=seed).fit(np.repeat(X, weight, axis=0))
+        two = ONMF(6, n_init=30, random_state=seed).fit(X, sample_weight=weight)
         errors["repeated"].append(1 - one.score(X, sample_weight=weight))
         errors["weighted"].append(1 - two.score(X, sample_weight=weight))
     repeated, weighted = (np.array(values) for values in errors.values())

@@ -81,4 +81,4 @@ def test_a_clusterer_is_no_classifier_whatever_its_probabilities_are(k):
 def test_the_tags_are_true_for_every_combination():
     verdicts = {str(model): check(model) for model in combinations()}
     assert [name for name, verdict in verdicts.items() if verdict is False] == []
-    assert sum(verdict is True for verdict in verdicts.values()) > 100
+    assert sum(verdict is True for verdict in verdicts.values()) > 20

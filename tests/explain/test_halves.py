@@ -22,14 +22,6 @@ def planted():
     return make_rays(120, 40, 3, random_state=0)
 
 
-def test_the_halves_of_a_split_share_no_feature_and_leave_none_out(planted):
-    X, _ = planted
-    halves = split_fits(SQUARES, InMemory(X), 3, 3, 0)
-    for one, other in zip(halves[::2], halves[1::2], strict=True):
-        np.testing.assert_array_equal(np.sort([*one.features, *other.features]), np.arange(40))
-        assert abs(len(one.features) - len(other.features)) <= 1
-
-
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_what_a_half_says_depends_on_its_features_alone(planted, form):
     X, _ = planted
@@ -44,14 +36,6 @@ def test_what_a_half_says_depends_on_its_features_alone(planted, form):
     np.testing.assert_array_equal(now, labels)
 
 
-def test_labels_are_the_nearest_rays_of_each_half(planted):
-    X, _ = planted
-    halves = split_fits(SQUARES, InMemory(X), 3, 2, 0)
-    for half, labels in zip(halves, labels_by(halves, X).T, strict=True):
-        products = X[:, half.features] @ half.rays.T
-        np.testing.assert_array_equal(labels, products.argmax(axis=1))
-
-
 def test_both_halves_find_clusters_that_are_plain_to_see(planted):
     X, y = planted
     for labels in labels_by(split_fits(SQUARES, InMemory(X), 3, 2, 0), X).T:
@@ -63,13 +47,6 @@ def test_a_sample_without_any_feature_of_a_half_has_no_cluster_there(planted):
     one, other = split_fits(SQUARES, InMemory(X), 3, 1, 0)
     X[7, one.features] = 0
     assert labels_by([one, other], X)[7].tolist()[0] == -1
-
-
-def test_clusters_are_matched_so_that_most_samples_agree():
-    final = np.array([0, 0, 0, 1, 1, 2, -1])
-    one, other = np.array([2, 2, 0, 0, 0, 1, 1]), np.array([1, 1, 1, 0, 0, -1, 0])
-    assert matching_numbers(one, final, 3)[one].tolist() == [0, 0, 1, 1, 1, 2, 2]
-    assert matching_numbers(other, final, 3)[other].tolist() == [0, 0, 0, 1, 1, -1, 1]
 
 
 def test_too_few_features_or_samples_make_fewer_clusters_and_no_error():

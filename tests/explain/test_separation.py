@@ -58,8 +58,6 @@ def test_the_direction_is_that_of_scikit_learn():
     )
 
 
-
-
 def test_a_sample_has_the_mean_of_its_projections_and_what_they_carry_over_by_hand():
     """One dimension: t is (x - low) / (high - low) with the means of the half."""
     rng = np.random.default_rng(5)
@@ -78,10 +76,6 @@ def test_a_sample_has_the_mean_of_its_projections_and_what_they_carry_over_by_ha
     assert gap.carried_over == pytest.approx(np.mean(carried))
     assert gap.smaller == 20
     assert gap.p == pytest.approx(p_one_mode(total / 2))  # 30 are less than twice 20
-
-
-
-
 
 
 def test_two_parts_of_one_cloud_have_no_gap_though_a_third_part_lies_between_them():
@@ -222,12 +216,6 @@ def test_a_few_samples_are_no_evidence_of_a_gap_nor_of_one_cloud():
     ]
 
 
-
-
-
-
-
-
 def test_a_long_text_that_was_sent_many_times_does_not_hide_the_other_topics():
     rng = np.random.default_rng(0)
     background, topics = rng.dirichlet(np.full(800, 0.3)), rng.dirichlet(np.full(800, 0.1), 4)
@@ -238,5 +226,3 @@ def test_a_long_text_that_was_sent_many_times_does_not_hide_the_other_topics():
     model = ONMF(5, loss="kl", random_state=0).fit(X)
     assert adjusted_rand_score(np.append(y, np.full(80, 4)), model.labels_) > 0.97
     assert min(row.found_again for row in model.explain(X).clusters()) > 0.9
-
-

@@ -5,7 +5,7 @@ import pytest
 
 from onmf import ONMF
 from onmf.explain.typical import decimals, typical_samples
-from onmf_app.read.sheets import csv_text
+from onmf_app.runs.sheets import csv_text
 from onmf_app.runs.tables import Labels
 
 

@@ -1,7 +1,6 @@
 """What differs between operating systems: every branch, those of other systems by stand-ins."""
 
 import signal
-import threading
 from types import SimpleNamespace
 
 import pytest
@@ -127,10 +126,6 @@ def test_other_systems_do_not_wait(tmp_path, monkeypatch):
     assert waits == []
 
 
-def test_a_module_that_only_others_have_is_none():
-    assert system._module("no_such_module_of_any_system") is None
-
-
 def test_signals_wait_for_the_end_of_the_block():
     came = []
     usual = signal.signal(signal.SIGTERM, lambda *_: came.append("ours"))
@@ -147,17 +142,3 @@ def test_signals_that_a_system_does_not_have_are_left_out(monkeypatch):
     monkeypatch.delattr(system.signal, "SIGHUP", raising=False)
     with system.signals_deferred():
         pass
-
-
-def test_another_thread_defers_nothing():
-    before = signal.getsignal(signal.SIGTERM)
-    seen = []
-
-    def work():
-        with system.signals_deferred():
-            seen.append(signal.getsignal(signal.SIGTERM))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert seen == [before]

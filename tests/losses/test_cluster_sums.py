@@ -17,7 +17,7 @@ from onmf.losses.ray_alternation import (
 )
 from onmf.losses.squares import Squares
 from onmf.rows.assign import Code
-from onmf.search.row_problems import unit
+from onmf.search.numpy_kernels import unit
 
 
 def test_tallies_are_sums_over_the_samples_of_each_cluster():

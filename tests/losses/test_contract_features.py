@@ -15,7 +15,6 @@ from onmf.losses.support import CONFLICTS, FEATURES, refusal
 
 N = 90
 X, Y = planted(N)
-POOR = X.mean(axis=0) * np.random.default_rng(2).lognormal(0, 0.5, (K, X.shape[1]))
 
 
 @cache

@@ -30,10 +30,6 @@ def with_outliers(loss, factor=30):
     return wild, model_of(loss, outliers="auto").fit(wild)
 
 
-def rays(W):
-    return W / np.linalg.norm(W, axis=1, keepdims=True)
-
-
 def sizes(loss, rows):
     return np.array([definition(loss).size(x) for x in rows.tolist()])
 

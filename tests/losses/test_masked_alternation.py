@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from cases import few
 from onmf.datasets import make_rays
-from onmf.losses.filling import common_ray, estimate_fill, fill_along_common_ray
+from onmf.losses.filling import common_ray, estimate_fill
 from onmf.losses.masked_alternation import MaskedAlternation
 from onmf.losses.missing import Fill
 from onmf.losses.ray_alternation import TooFewDirectionsError
@@ -67,7 +67,6 @@ def test_the_observed_error_never_rises_and_is_that_of_the_definition(form, seed
     zero = np.random.default_rng(seed).random(X.shape) < 0.1
     X[zero & ~np.isnan(X)] = 0
     data = placed(form(X), weight)
-    data = data.one_vote_each() if seed == 2 else data
     W, errors = np.random.default_rng(seed).random((5, 14)).astype(data.dtype), []
 
     def watch(state):
@@ -129,20 +128,6 @@ def test_a_feature_that_a_cluster_never_shows_lies_along_the_ray_of_all():
     assert images[0, 10] > 0
 
 
-def test_what_is_filled_for_the_search_leaves_the_observed_entries_alone():
-    X, _ = samples(7, n=400, m=60)
-    data = placed(X)
-    for view in (
-        fill_along_common_ray(data),
-        estimate_fill(data, 5, np.random.default_rng(0), 9).view(data),
-    ):
-        seen = view.take(np.arange(400)).X
-        np.testing.assert_allclose(seen[~np.isnan(X)], X[~np.isnan(X)])
-        assert np.isfinite(seen).all()
-        assert view.n_missing == 0
-        assert view.sqnorm == data.sqnorm
-
-
 def test_the_filling_is_better_than_the_mean_of_each_feature():
     X, _ = make_rays(400, 60, 5, noise=0.1, random_state=1)
     Z = np.where(np.random.default_rng(1).random(X.shape) < 0.3, np.nan, X)
@@ -151,28 +136,6 @@ def test_the_filling_is_better_than_the_mean_of_each_feature():
     mean = np.broadcast_to(np.nanmean(Z, axis=0), X.shape)
     errors = [np.linalg.norm((guess - X)[n_missing]) for guess in (full, mean)]
     assert errors[0] < 0.9 * errors[1]
-
-
-@pytest.mark.parametrize(("n", "m", "columns"), [(6, 40, 3), (7, 40, 4), (40, 6, 3), (40, 7, 4)])
-def test_a_basis_for_filling_has_at_most_half_as_many_columns_as_there_are_samples_or_features(
-    n, m, columns
-):
-    data = placed(samples(0, n=n, m=m, k=2, share=0.2)[0])
-    fill = estimate_fill(data, 20, np.random.default_rng(0), 9)
-    assert fill.V.shape == (m, columns)
-    np.testing.assert_allclose(fill.V.T @ fill.V, np.eye(columns), atol=1e-12)
-
-
-@pytest.mark.parametrize(("allowed", "taken"), [(0, 0), (1, 1), (2, 2), (3, 3), (9, 4)])
-def test_filling_reads_x_no_more_often_than_allowed_and_four_times_at_most(allowed, taken):
-    data = placed(samples(0)[0])
-    assert data.sqnorm > 0  # lengths are measured once, by whoever asks first
-    seen, sweep = [], data.sweep
-    data.sweep = lambda *a, **b: seen.append(1) or sweep(*a, **b)
-    fill = estimate_fill(data, 5, np.random.default_rng(0), allowed)
-    assert fill.sweeps == taken
-    assert len(seen) == taken
-    assert (fill.V is None) == (taken <= 2)  # the first two are for the ray of all samples
 
 
 def test_more_starts_never_give_a_higher_error():

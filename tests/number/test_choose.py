@@ -9,8 +9,6 @@ from sklearn.metrics import adjusted_rand_score
 
 from onmf import ONMF, choose_k
 from onmf.datasets import make_paper_synthetic, make_rays
-from onmf.number.choose import mean_figures, span_of
-from onmf.number.halves import Comparison, majority
 
 
 @pytest.fixture(scope="module")
@@ -277,35 +275,8 @@ def test_a_file_is_read_as_fit_reads_it(rays, tmp_path):
         np.testing.assert_array_equal(there.model.labels_, here.model.labels_)
 
 
-@pytest.mark.parametrize(
-    ("densities", "valley"), [([(1, 4), (2, 2)], 0.5), ([(0, 0)] * 2, 0), ([(1, 0)] * 2, 1)]
-)
-def test_the_figures_are_means_over_the_cuts(densities, valley):
-    """V is the mean density at borders over that inside; where nothing is inside, 0 or 1."""
-    cuts = [
-        Comparison(0.5, 0.75, 0.25, 0.5, np.array(pair, float), 2 + number, np.zeros((2, 3)))
-        for number, pair in enumerate(densities)
-    ]
-    assert mean_figures(cuts) == (0.5, 0.75, 0.25, 0.5, valley, 2.5)
-
-
 @pytest.mark.parametrize("loss", ["frobenius", "kl"])
 def test_the_same_table_for_any_number_of_threads(rays, loss):
     model = ONMF(loss=loss, random_state=0)
     one, two = (choose_k(model, rays[0], range(2, 7), n_runs=4, n_jobs=jobs) for jobs in (1, 2))
     assert one.table == two.table
-
-
-def test_the_vote_of_runs_matches_their_clusters():
-    truth = np.repeat([0, 1, 2], [30, 20, 10])
-    runs = np.column_stack([truth, (truth + 1) % 3, truth, np.where(truth == 2, 0, truth)])
-    runs[:3, 0], runs[5] = 2, -1
-    expected = np.where(np.arange(60) == 5, -1, truth)
-    np.testing.assert_array_equal(majority(runs, 3), expected)
-
-
-@pytest.mark.parametrize(
-    ("k", "span"), [(2, (1, 20)), (20, (1, 20)), (21, (21, 40)), (80, (41, 80))]
-)
-def test_a_line_is_for_all_k_up_to_twice_as_many(k, span):
-    assert span_of(k) == span

@@ -14,11 +14,9 @@ from onmf.number.halves import Cut, HalfLabels, compare, groups_of, kept_share
 from onmf.number.rays import (
     RayClusters,
     RayHalf,
-    merge_losses,
     precision,
 )
-from onmf.search.rays import alternate
-from onmf.search.row_problems import unit
+from onmf.search.numpy_kernels import unit
 
 MAKE = pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 
@@ -40,10 +38,6 @@ def counts(n, k, seed=0, words=60):
     return X, y
 
 
-
-
-
-
 def test_samples_keep_their_cluster_whatever_its_number():
     a, b = np.array([0, 0, 0, 1, 1, 2, -1, 2]), np.array([2, 2, 0, 0, 0, 1, 1, -1])
     assert kept_share(a, b, 3) == pytest.approx(5 / 6)  # all but the third, of six with a cluster
@@ -51,8 +45,6 @@ def test_samples_keep_their_cluster_whatever_its_number():
     a, b = rng.integers(0, 4, (2, 60))
     best = max(np.mean(a == np.array(order)[b]) for order in permutations(range(4)))
     assert kept_share(a, b, 4) == pytest.approx(best)
-
-
 
 
 def test_clusters_with_an_overlap_of_three_quarters_are_found_again():
@@ -63,10 +55,6 @@ def test_clusters_with_an_overlap_of_three_quarters_are_found_again():
     assert compare(seen, np.arange(32) % 2 == 0, 3).n_found == 3
     other[22] = 0  # 2/4
     assert compare(seen, np.arange(32) % 2 == 0, 3).n_found == 2
-
-
-
-
 
 
 def test_cuts_belong_to_the_samples_not_to_their_order():
@@ -110,10 +98,6 @@ def test_topics_of_counts_come_back(make):
     assert all(adjusted_rand_score(y, labels) > 0.95 for labels in found[4].labels)
 
 
-
-
-
-
 def test_topics_of_long_rows_come_back(monkeypatch):
     X, y = counts(200, 4)
     monkeypatch.setattr("onmf.number.counts.MOST_OF_LONG_ROWS", np.count_nonzero(X) // 8)
@@ -121,8 +105,6 @@ def test_topics_of_long_rows_come_back(monkeypatch):
     assert half.X.shape[1] < X.shape[1]
     np.testing.assert_allclose(half.X.sum(axis=1), X.sum(axis=1))
     assert adjusted_rand_score(y, half.labels_by_k(1, 6)[4].labels) > 0.95
-
-
 
 
 class Steps:
@@ -136,8 +118,6 @@ class Steps:
         return Steps(self.k - count, self.made, self.k)
 
 
-
-
 def test_what_is_found_for_k_does_not_depend_on_the_other_k():
     X, _ = make_rays(160, 30, 4, noise=0.5, random_state=1)
     few, many = both(X, 3, 5), both(X, 1, 20)
@@ -145,10 +125,6 @@ def test_what_is_found_for_k_does_not_depend_on_the_other_k():
         np.testing.assert_array_equal(one.labels, many[k].labels)
     up, beyond = both(X, 21, 40), both(X, 30, 33)
     np.testing.assert_array_equal(up[31].labels, beyond[31].labels)
-
-
-
-
 
 
 def test_two_clusters_with_the_same_shares_are_not_distinct():
@@ -223,12 +199,6 @@ def test_samples_without_weight_or_content_have_no_label(half):
     np.testing.assert_array_equal(np.flatnonzero((labels < 0).all(axis=0)), [5, 9])
 
 
-
-
-
-
-
-
 def best_energy(rows):
     """What the best single ray explains: the largest squared singular value."""
     return np.linalg.svd(rows, compute_uv=False)[0] ** 2 if len(rows) else 0.0
@@ -239,9 +209,8 @@ def test_a_merger_of_rays_loses_no_more_than_what_its_promise_says():
     rng = np.random.default_rng(0)
     rays = rng.gamma(1.0, size=(5, 12))[np.arange(80) % 5]
     rows = rng.uniform(0.5, 2, (80, 1)) * rays + 0.3 * rng.random((80, 12))
-    now = alternate(rows, unit(rows[:5]), 30)
-    own = np.bincount(now.labels, np.square(now.best), 5)
-    losses = merge_losses(now, own)
+    clusters = RayClusters(rows, unit(rows[:5]), 30)
+    now, own, losses = clusters.now, clusters.own, clusters.losses
     for k in range(5):
         for c in range(5):
             if k == c:

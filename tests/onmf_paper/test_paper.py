@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from onmf import ONMF
+from onmf import ONMF, PALM
 from onmf.datasets import make_paper_synthetic
 from onmf.metrics import clustering_accuracy
 from onmf_paper.rivals import Rival
@@ -20,10 +20,7 @@ STARTS = {
 @pytest.mark.filterwarnings("ignore:.*clusters are empty")  # the paper's method does that
 def test_the_minus_3_db_row(penalty_name):
     X, y = make_paper_synthetic(-3)
-    models = [
-        ONMF(10, solver="palm", penalty=penalty_name, random_state=seed).fit(X)
-        for seed in (1, 2, 3)
-    ]
+    models = [ONMF(10, solver=PALM(penalty_name), random_state=seed).fit(X) for seed in (1, 2, 3)]
     iterations, accuracies = STARTS[penalty_name]
     assert tuple(model.n_iter_ for model in models) == iterations
     found = [100 * clustering_accuracy(y, model.labels_) for model in models]

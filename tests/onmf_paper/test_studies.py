@@ -75,10 +75,6 @@ def test_the_published_numbers_are_those_of_the_latex():
     assert differences == [("tdt2", "acc", "nsncp")]  # 64.8 and 64.9, as the module says
 
 
-
-
-
-
 @pytest.mark.slow
 def test_table_1_is_six_snrs_by_eight_methods_and_ours_from_twenty_starts():
     plan = STUDIES["table1"].plan()
@@ -87,8 +83,6 @@ def test_table_1_is_six_snrs_by_eight_methods_and_ours_from_twenty_starts():
     assert [row["method"] for row in plan[:240]] == ["sncp"] * 120 + ["nsncp"] * 120
     assert {row["method"] for row in plan} == set(NAMES) - set(ACCELERATED)
     assert set(NAMES) == set(ORDER)
-
-
 
 
 @pytest.mark.slow
@@ -158,8 +152,6 @@ def test_every_method_is_timed_and_scored(small, method):
         assert curves["acc"][-1] == pytest.approx(result["acc"], abs=1e-3)
 
 
-
-
 def test_a_trial_planned_on_other_data_is_refused(small):
     with pytest.raises(ValueError, match="not those that the trial was planned on"):
         run_trial(make_trial("small", "default", 1) | {"fingerprint": "0"})
@@ -227,8 +219,6 @@ def test_a_table_has_means_deviations_and_the_paper_s_numbers(rows):
     assert table.missing() == [("k-means", high)]
 
 
-
-
 def test_csv_has_a_line_for_each_cell(rows):
     low, high = COLUMNS["table1"][:2]
     text = table_csv(make_table(rows, "acc", (low, high), ("k-means", "sncp"), "table1"))
@@ -285,10 +275,6 @@ def test_rivals_do_not_make_the_verdict_but_are_counted():
     assert "+0.0 ± 0.0, -6.0 ± 0.0)" in told.why
 
 
-
-
-
-
 def test_other_data_cannot_confirm_a_table_but_winners_are_counted():
     data = COLUMNS["tdt2"][:2]
     found = [row("sncp", data[0], 1, acc=80.0), row("hals", data[0], 1, acc=70.0)]
@@ -300,8 +286,6 @@ def test_other_data_cannot_confirm_a_table_but_winners_are_counted():
     assert "most accurate of the paper's methods on 1;" in told.why
     assert "beaten on 1." in told.why
     assert "TDT2 2: K-means, 10 starts" in told.why
-
-
 
 
 def page(rows):
@@ -431,8 +415,6 @@ def test_failed_trials_are_told_and_tried_again(tiny, tmp_path, capsys, monkeypa
         assert all(row.state == "done" for row in ledger.rows())
 
 
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURE_STUDIES)
 def test_figures_can_be_drawn_before_anything_has_been_run(name):
@@ -440,8 +422,6 @@ def test_figures_can_be_drawn_before_anything_has_been_run(name):
 
     for figure in STUDIES[name].figures:
         ET.fromstring(draw_figure(figure, []))
-
-
 
 
 def test_without_matplotlib_figures_say_what_to_install_and_tables_do_not_care(
@@ -453,5 +433,3 @@ def test_without_matplotlib_figures_say_what_to_install_and_tables_do_not_care(
     assert "onmf.plot" in capsys.readouterr().err
     monkeypatch.setitem(STUDIES, "tiny", replace(tiny, figures=()))
     assert main(["reproduce", "tiny", *options]) == 0
-
-

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-import platform
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from cases import few
 from onmf import ONMF, explain
 from onmf.datasets import make_rays
-from onmf.page import clustering, document, embedding, html, package_versions, panels
+from onmf.page import clustering, document, embedding, html, panels
 from onmf.page.names import MAX_NAME, display_name
 from onmf.page.periods import Period
 from onmf.rows.terms import CELLS, DOCUMENTS
@@ -201,15 +200,6 @@ def test_the_diagonal_of_the_confusion_table_is_the_accuracy(k):
             assert counts[i, j] == np.sum((truth == int(name)) & (labels == cluster))
 
 
-def test_smaller_classes_share_a_row():
-    truth = np.repeat(np.arange(100), np.arange(100, 0, -1))
-    table = panels.class_agreement(truth, truth % 3, 3)
-    assert len(table["counts"]) == panels.MAX_CLASSES
-    assert table["rest"]["classes"] == 40
-    assert np.sum(table["counts"]) + np.sum(table["rest"]["counts"]) == len(truth)
-    assert np.sum(table["rest"]["counts"]) == np.sum(truth >= 60)
-
-
 def test_convergence_shows_the_history_to_its_end(data):
     model, X, _ = data
     curves = facts_of(html(model, X))["convergence"]
@@ -284,15 +274,6 @@ def test_a_document_carries_what_it_is_given_and_no_script_unless_asked():
     assert "script-src 'none'" in page
     assert "p { color: red }</style>" in page
     assert '<script type="module">run()</script>' in document("", "", script="run()")
-
-
-def test_versions_of_what_is_not_there_are_told_as_such():
-    versions = package_versions(["numpy", "no-such-package"])
-    assert versions == {
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "no-such-package": "not installed",
-    }
 
 
 @pytest.mark.slow

@@ -18,7 +18,6 @@ from onmf.rows import Check, OnDisk, PlacementRequest, disk, formats, open_rows,
 from onmf.rows import memory as blocks
 from onmf.rows.formats import open_arrays, stays_on_disk
 from onmf.rows.memory import InMemory
-from onmf.search.sketch import damping, sample
 
 
 @pytest.fixture(scope="module")
@@ -431,16 +430,6 @@ def test_larger_than_memory_is_half_of_what_is_free(dense, sparse, tmp_path, mon
         assert stays_on_disk(source)
 
 
-@pytest.mark.parametrize("kind", few([npy, fortran_npy, npz, dense_h5ad, packed_npz, parquet], 5))
-def test_a_file_is_the_same_table_in_memory_and_by_rows(kind, dense, tmp_path):
-    source = open_arrays(kind(dense, tmp_path))
-    assert source.shape == dense.shape
-    np.testing.assert_array_equal(source.load().X, dense)
-    assert not isinstance(source.load().X, np.memmap)
-    np.testing.assert_array_equal(source.outline().X.rows(3, 9), dense[3:9])
-    assert source.outline()[1:] == source.load()[1:]
-
-
 def test_the_next_block_is_read_while_this_one_is_worked_on():
     made = []
 
@@ -464,33 +453,6 @@ def cut_at(X, cut_rows):
     data = InMemory(X)
     data._cut_at([0, *cut_rows, X.shape[0]])
     return data
-
-
-@pytest.mark.parametrize("cut_rows", [[], [1], [100, 101, 900]])
-def test_the_same_rows_are_sampled_however_they_are_cut(cut_rows, dense, monkeypatch):
-    monkeypatch.setattr("onmf.search.sketch.MAX_SKETCH_ROWS", 300)
-    data = cut_at(dense, cut_rows)
-    mask = data.gather(sample(data, np.random.default_rng(5)))
-    nonzero = np.flatnonzero(dense.any(axis=1))
-    expected = np.random.default_rng(5).choice(nonzero, 300, replace=False)
-    np.testing.assert_array_equal(np.flatnonzero(mask), np.sort(expected))
-
-
-@pytest.mark.parametrize("n", [1, 2, 7, 1000, 1001])
-def test_no_sample_counts_for_more_than_ten_thousand_medians(n):
-    rng = np.random.default_rng(n)
-    X = np.exp(5 * rng.normal(size=(n, 1)))
-    X[n // 2 + 1 :: 3] = 0
-    data = cut_at(X, [n // 3] if n > 3 else [])
-    sqnorms = X[:, 0] ** 2
-    counted = sqnorms * data.gather(damping(data))
-    limit = 1e4 * np.median(sqnorms[sqnorms > 0])
-    np.testing.assert_allclose(counted, np.minimum(sqnorms, limit))
-
-
-def test_no_sample_is_damped_where_none_is_heavy(dense):
-    data = InMemory(dense)
-    assert (data.gather(damping(data)) == 1).all()
 
 
 @pytest.mark.slow

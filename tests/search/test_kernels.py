@@ -18,8 +18,8 @@ from onmf.datasets import make_rays
 from onmf.losses import kl_search
 from onmf.losses.profiles import phi
 from onmf.rows.sweep import Block, row_sqnorm
-from onmf.search import row_problems as plain
-from onmf.search.row_problems import unit
+from onmf.search import numpy_kernels as plain
+from onmf.search.numpy_kernels import unit
 
 compiled = pytest.importorskip("onmf.search.kernels", reason="needs the compiled kernels")
 from onmf.losses import kl_kernel  # noqa: E402
@@ -350,17 +350,6 @@ def test_a_signal_ends_a_long_kernel_at_once(sign):
     assert "SystemError" not in said
 
 
-def test_arrays_that_are_not_aligned_are_taken():
-    """As they come out of the frames of a network."""
-    rng = np.random.default_rng(0)
-    Y, labels = rng.random((30, 4)), rng.integers(0, 3, 30)
-    raw = np.frombuffer(b"x" + Y.tobytes(), np.uint8)[1:]
-    odd = raw.view(np.float64).reshape(30, 4)
-    assert not odd.flags.aligned
-    found = compiled.sums(labels, np.ones(30), odd, 3)
-    np.testing.assert_array_equal(found, compiled.sums(labels, np.ones(30), Y, 3))
-
-
 @pytest.mark.parametrize("order", ["<", ">", "="])
 def test_arrays_that_name_their_byte_order_are_taken(order):
     """As they come from Zarr and HDF5."""
@@ -410,13 +399,6 @@ def test_rows_of_more_entries_than_32_bits_number_are_left_to_scipy(monkeypatch)
     found = compiled.products(X, V), compiled.image(X, V), compiled.sums(labels, np.ones(30), X, 3)
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-
-
-@pytest.mark.parametrize("size", [1e-200, 1e-320, 1e200])
-def test_rows_whose_squares_are_no_numbers_have_length_one(size):
-    """Each alone beside a row of length one."""
-    found = unit(np.array([[3 * size, 4 * size], [0.6, 0.8], [0, 0]]), otherwise=np.ones((3, 2)))
-    np.testing.assert_allclose(found, [[0.6, 0.8], [0.6, 0.8], [1, 1]], rtol=1e-3)
 
 
 @pytest.mark.parametrize("asked", [True, False], ids=["by the environment", "none was built"])

@@ -6,16 +6,13 @@ import numpy as np
 import pytest
 
 from onmf.datasets import make_rays
-from onmf.losses.ray_alternation import Assign
 from onmf.losses.settling import settle
 from onmf.rows.assign import Code, Rays, nearest
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block, row_sqnorm
-from onmf.search import outliers as rules
-from onmf.search.outliers import POWERS, OutlierLimit, Outliers, cap, energy, even, with_samples
+from onmf.search.numpy_kernels import unit
+from onmf.search.outliers import POWERS, OutlierLimit, Outliers
 from onmf.search.rays import alternate, relocate
-from onmf.search.row_problems import unit
-from onmf.search.sketch import sketch
 from onmf.search.swaps import improve
 from solving import ray_alternation
 
@@ -165,7 +162,7 @@ def test_the_alternation_maximises_what_is_explained_beyond_the_cap():
 @pytest.mark.parametrize("in_c", [True, False])
 def test_swaps_and_moves_give_an_outliers_ray_to_a_cluster_among_the_outliers(in_c, monkeypatch):
     if not in_c:
-        import onmf.search.row_problems as plain
+        import onmf.search.numpy_kernels as plain
 
         for module in ("rays", "swaps"):
             monkeypatch.setattr(f"onmf.search.{module}.kernels", lambda: plain)
@@ -210,24 +207,6 @@ def test_an_empty_cluster_is_not_given_to_an_outlier():
         assert (unit(found.W)[:, 2].max() > 0.99) == (limit is None)
 
 
-def test_a_block_of_outliers_alone_adds_nothing():
-    move = Assign(Rays(np.eye(3), np.ones(3)), OutlierLimit(0.01, 1.0))
-    code, cells = move(Block(np.ones((4, 3)), np.ones((4, 1))), None)
-    assert (code.labels == -1).all()
-    assert not any(part.any() for part in cells)
-    assert all(part.dtype == float for part in cells[:3])
-
-
-def test_a_fence_that_swings_comes_to_rest(monkeypatch):
-    heights = iter([1.0, 2.0] * 20)
-    monkeypatch.setattr(Outliers, "limit", lambda self, *facts: OutlierLimit(next(heights), 0.0))
-    limit = OutlierLimit(1.0, 0.0)
-    for turn in range(rules.FREE_UPDATES + 4):
-        limit = rules.next_limit(Outliers(), *np.ones((3, 3)), limit, turn)
-        if turn > rules.FREE_UPDATES:
-            assert limit.height == 2.0
-
-
 def test_a_count_is_a_share_and_must_leave_enough_samples():
     assert Outliers(count=5).among(20, 3) == Outliers(share=0.25)
     assert Outliers(share=0.1).among(20, 3) == Outliers(share=0.1)
@@ -236,28 +215,6 @@ def test_a_count_is_a_share_and_must_leave_enough_samples():
     for ask, word in ((Outliers(count=18), "18"), (Outliers(share=0.9), "0.9")):
         with pytest.raises(ValueError, match=f"outliers={word} leaves fewer than n_clusters=3 of"):
             ask.among(20, 3)
-
-
-def test_equal_samples_at_the_limit_may_all_be_outliers_instead():
-    left = np.repeat([1.0, 2.0, 3.0, 4.0], 5)
-    a = np.full(20, 10.0)
-    for count in range(1, 20):
-        limit = Outliers(share=count / 20, together=True).limit(a * a + left, a, np.ones(20))
-        found = limit.beyond(a * a + left, a).sum()
-        assert found == min(-(-count // 5) * 5, 15) or count > 15  # one group must stay
-    same = Outliers(share=0.5, together=True).limit(a * a + 1, a, np.ones(20))
-    assert not same.beyond(a * a + 1, a).any()  # all are equal
-
-
-def test_a_share_has_its_limit_between_two_samples_and_near_the_lower():
-    a = np.full(4, 10.0)
-    for left, apart in (
-        ([1, 1.01**2, 1.02**2, 1.04**2], (1.02 * 1.04) ** 0.5),
-        ([1, 1, 4, 400], 2.1),
-    ):
-        sqnorms = a * a + np.array(left)
-        limit = Outliers(share=0.25).limit(sqnorms, a, np.ones(4))
-        assert np.sqrt(limit.height) == pytest.approx(apart)
 
 
 @pytest.mark.parametrize("power", POWERS)
@@ -269,70 +226,6 @@ def test_the_capped_loss_by_loops(power):
         floor = limit.floor(np.array([total]))[0]
         expected += d * min(total - score**2, total - floor**2)
     assert limit.capped_loss(weight, (sqnorms, a)) == pytest.approx(expected)
-
-
-def test_a_limit_beyond_the_numbers_is_refused():
-    with pytest.raises(ValueError, match="too large or too small for outliers"):
-        OutlierLimit(1.0, 0.0).scaled(2.0**600, 2)
-    with pytest.raises(ValueError, match="too large or too small for outliers"):
-        OutlierLimit(1.0, 0.0).scaled(2.0**-600, 2)
-    assert OutlierLimit(1.0, 1.0).scaled(2.0**600, 2).height == 1
-    assert OutlierLimit(0.0, 0.0).scaled(2.0**-600, 2).height == 0
-
-
-def test_the_rows_of_a_sketch_come_with_their_samples():
-    X, weight = RNG.random((30, 6)), RNG.integers(0, 4, 30) * 1.0
-    X[3] = 0
-    data = InMemory(X, weight)
-    small = sketch(data, 2, np.random.default_rng(0))
-    table = with_samples(data, small)
-    there = data.gather(small.seen)
-    np.testing.assert_allclose(table[:, :-2], small.Y)
-    np.testing.assert_allclose(table[:, -2], np.sqrt(weight)[there])
-    np.testing.assert_allclose(table[:, -1], (np.sqrt(weight) * np.linalg.norm(X, axis=1))[there])
-
-
-def with_facts(Y, root, whole):
-    """Rows with the columns that describe their samples."""
-    return np.column_stack([Y, root, root * np.sqrt(whole)])
-
-
-def test_rows_that_cost_more_than_half_of_them_are_shortened_to_that_cost():
-    rng = np.random.default_rng(0)
-    Y, root = rng.random((31, 4)) * rng.uniform(0.5, 3, (31, 1)), rng.uniform(1, 2, 31)
-    whole, U = row_sqnorm(Y) / root**2, unit(Y[:2])
-    rows, ask = with_facts(Y, root, whole), Outliers(share=0.1)
-    np.testing.assert_allclose(energy(rows, ask), row_sqnorm(Y))
-    capped, sqnorms, floor = cap(rows, ask, U)
-    best = np.maximum(Y @ U.T, 0).max(axis=1)
-    limit = Outliers(share=0.1, together=True).limit(whole, best / root, root**2)
-    cost = whole - limit.floor(whole) ** 2
-    order = np.argsort(cost)
-    typical = cost[order][np.searchsorted(np.cumsum(root[order] ** 2), (root**2).sum() / 2)]
-    shrink = np.sqrt(typical / np.maximum(cost, typical))
-    assert 5 < (shrink < 1).sum() < 25
-    np.testing.assert_allclose(capped, Y * shrink[:, None])
-    np.testing.assert_allclose(sqnorms, row_sqnorm(capped))
-    np.testing.assert_allclose(floor, limit.floor(whole) * root * shrink)
-    alike = with_facts(unit(Y), np.ones(31), np.ones(31))
-    capped, _, floor = cap(alike, ask, U)
-    np.testing.assert_array_equal(capped, unit(Y))  # equal costs: nothing to shorten
-    assert np.ptp(floor) == 0
-    plain, _, none = cap(Y, None, U)
-    assert plain is Y
-    assert none is None
-
-
-def test_no_row_to_start_from_is_above_the_median_length():
-    Y, ask = np.array([[1.0, 0], [2, 0], [0, 3], [0, 4], [50, 0]]), Outliers()
-    rows, sqnorms = even(with_facts(Y, np.ones(5), row_sqnorm(Y)), ask)
-    np.testing.assert_allclose(rows, [[1, 0], [2, 0], [0, 3], [0, 3], [3, 0]])
-    np.testing.assert_allclose(sqnorms, [1, 4, 9, 9, 9])
-    few = np.array([[0.0, 0], [0, 0], [0, 0], [0, 4], [50, 0]])  # a median of nothing
-    rows, sqnorms = even(with_facts(few, np.ones(5), row_sqnorm(few)), ask)
-    np.testing.assert_array_equal(rows, few)
-    np.testing.assert_array_equal(sqnorms, row_sqnorm(few))
-    assert even(Y, None)[0] is Y
 
 
 @pytest.mark.parametrize("ask", [Outliers(), Outliers(share=0.1)], ids=["auto", "share"])

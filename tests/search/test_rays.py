@@ -5,10 +5,9 @@ import pytest
 
 from onmf.rows.sweep import row_sqnorm
 from onmf.search import kernels as compiled
-from onmf.search import rays as search
-from onmf.search import row_problems as plain
-from onmf.search.rays import alternate, draw, drawn, refitted, relocate, spread, unexplained
-from onmf.search.row_problems import unit
+from onmf.search import numpy_kernels as plain
+from onmf.search.numpy_kernels import unit
+from onmf.search.rays import alternate, refitted, relocate
 from onmf.search.starts import least_loss, near_given
 from onmf.search.swaps import improve, members, nearest_clusters, splits
 
@@ -67,19 +66,6 @@ def test_a_move_gains_at_least_what_it_promises(rows, module):
         assert after - own.sum() >= gain[i] - 1e-6 * own.sum()
 
 
-@MODULES
-def test_a_ray_that_kept_its_rows_steps_to_the_best_in_the_span_unless_that_is_negative(module):
-    """A feature that is zero does not make it negative."""
-    last, now = unit(np.array([[0.2, 1, 0], [1, 1, 0]]))[:, None]
-    kept, S = np.ones(1, bool), np.array([[2.0, 1, 0], [1, 1, 0], [0, 0, 0]])
-    U = module.ray_steps(now, now @ S, last, last @ S, kept, False)
-    np.testing.assert_allclose(U[0], np.abs(np.linalg.eigh(S)[1][:, -1]), atol=1e-12)
-    S = np.array([[2.0, -1, 0], [-1, 1, 0], [0, 0, 0]])
-    free = module.ray_steps(now, now @ S, last, last @ S, kept, True)
-    assert free[0, 0] * free[0, 1] < 0
-    assert (module.ray_steps(now, now @ S, last, last @ S, kept, False) >= 0).all()
-
-
 def test_moves_of_single_rows_lower_the_error_where_alternation_is_stuck():
     rng = np.random.default_rng(3)
     Y = rng.gamma(0.5, size=(60, 30))
@@ -93,35 +79,6 @@ def test_moves_of_single_rows_lower_the_error_where_alternation_is_stuck():
     np.testing.assert_allclose(better.scores, Y @ better.U.T)
     for part, own in zip(stuck, before, strict=True):  # what was given is left as it was
         np.testing.assert_array_equal(part, own)
-
-
-@pytest.mark.parametrize("power", [-40, 40])
-def test_moves_have_no_units(power):
-    Y = np.random.default_rng(3).gamma(0.5, size=(60, 30))
-    stuck = alternate(Y, unit(Y[:8]), 100)
-    moved = relocate(Y, row_sqnorm(Y), stuck, 20)
-    Z = 2.0**power * Y
-    again = relocate(Z, row_sqnorm(Z), alternate(Z, unit(Y[:8]), 100), 20)
-    assert again.explained == 4.0**power * moved.explained
-    np.testing.assert_array_equal(again.labels, moved.labels)
-    assert (moved.labels != stuck.labels).any()
-
-
-@pytest.mark.parametrize(("share", "rounds"), [(4e-5, 1), (6e-5, 9)])
-def test_a_round_of_moves_that_gains_too_little_is_the_last(share, rounds, monkeypatch):
-    """Less than 5e-5 of what is unexplained then."""
-    Y, seen = np.random.default_rng(3).gamma(0.5, size=(60, 30)), []
-    now, total = alternate(Y, unit(Y[:8]), 3), row_sqnorm(Y).sum()
-
-    def gain_some(Y, U, *others, known, **more):
-        seen.append(known)
-        gained = share * (total - known.explained) / (1 + share)
-        return now._replace(explained=known.explained + gained)
-
-    monkeypatch.setattr(search, "alternate", gain_some)
-    monkeypatch.setattr(search, "refitted", lambda Y, now, *others: now.U)
-    relocate(Y, row_sqnorm(Y), now, 9)
-    assert len(seen) == rounds
 
 
 @MODULES
@@ -216,55 +173,6 @@ def test_a_giant_row_does_not_drown_the_energy_of_the_others(rows, module):
     assert sqnorms == pytest.approx(np.square(scores).sum(), rel=1e-13)
 
 
-def test_drawn_rows_keep_sums_of_squares_and_all_that_is_heavy():
-    rng = np.random.default_rng(0)
-    Y = rng.random((2000, 4))
-    Y[:5] *= 40  # most of the energy
-    draws = [drawn(Y, row_sqnorm(Y), 200, rng) for _ in range(300)]
-    assert all(len(Z) == 200 for Z in draws)
-    for Z in draws[:20]:
-        np.testing.assert_allclose(np.sort(row_sqnorm(Z))[-5:], np.sort(row_sqnorm(Y))[-5:])
-    mean = np.mean([Z.T @ Z for Z in draws], axis=0)
-    np.testing.assert_allclose(mean, Y.T @ Y, rtol=0.01)
-    assert drawn(Y, row_sqnorm(Y), 2000, rng) is Y
-
-
-def test_drawn_rows_are_divided_by_the_root_of_their_chance():
-    """Half of it is the same for all rows, half goes by energy."""
-    rng = np.random.default_rng(0)
-    Y = rng.uniform(0.5, 1, (500, 4))
-    energy = row_sqnorm(Y)
-    chance = 50 * (0.5 / 500 + 0.5 * energy / energy.sum())
-    longer = Y / np.sqrt(chance)[:, None]
-    for row in drawn(Y, energy, 50, rng):
-        assert np.abs(longer - row).max(axis=1).min() < 1e-12
-
-
-def test_an_alternation_that_cannot_reach_its_goal_ends_early(rows):
-    """One that can goes on as if it had none."""
-    start = unit(rows[:8])
-    first, free = (alternate(rows, start, passes) for passes in (0, 30))
-    np.testing.assert_array_equal(alternate(rows, start, 30, free.explained).U, free.U)
-    vain = alternate(rows, start, 30, 10 * free.explained)
-    assert first.explained < vain.explained < free.explained
-
-
-def test_draws_follow_the_weights_and_survive_having_none():
-    rng = np.random.default_rng(0)
-    drawn = draw(np.array([0.0, 1, 0, 3, 0]), 4000, rng)
-    assert {*drawn} == {1, 3}
-    assert np.mean(drawn == 3) == pytest.approx(0.75, abs=0.03)
-    assert {*draw(1e-9 * np.array([0.0, 1, 0, 3, 0]), 4000, rng)} == {1, 3}
-    assert {*draw(np.zeros(4), 100, rng)} == {0, 1, 2, 3}
-
-
-def test_starts_are_unit_vectors_even_of_identical_rows():
-    Y = np.ones((6, 3))
-    U = spread(Y, np.full(6, 3.0), 4, np.random.default_rng(0))
-    assert U.shape == (4, 3)
-    np.testing.assert_allclose(np.linalg.norm(U, axis=1), 1)
-
-
 def test_heirs_are_the_clusters_that_would_get_most_by_brute_force():
     rng = np.random.default_rng(0)
     labels, second = rng.integers(0, 7, (2, 200))
@@ -307,33 +215,3 @@ def test_from_more_rays_those_stay_that_are_missed_most(rows):
     found = refit(rows, twice, 5)
     np.testing.assert_allclose((found.U @ now.U.T).max(axis=0), 1, atol=1e-4)
     assert len(found.U) == 5
-
-
-def test_from_fewer_rays_the_old_ones_keep_their_places(rows):
-    rays = leading_rays(rows, np.arange(80) % 5)
-    found = refit(rows, rays[:4], 5)
-    near = found.U @ rays.T
-    np.testing.assert_allclose(near.max(axis=0), 1, atol=1e-4)
-    np.testing.assert_array_equal(near.argmax(axis=1)[:3], range(3))  # the fourth had two clusters
-    wide = np.vstack([rows, np.zeros((2, 12))])
-    nothing = refit(wide, np.zeros((5, 12)), 5)
-    assert explained(rows, nothing.U) > 0.99 * explained(rows, rays)
-
-
-def test_a_refit_makes_no_swap_of_little_gain():
-    """Two rays for one cluster, one for two small ones: worth a swap only if they have energy."""
-    rng = np.random.default_rng(0)
-    rays = np.kron(np.eye(4), np.ones(3))
-    y = np.repeat(np.arange(4), 40)
-    for size, moved in ((0.1, False), (3.0, True)):
-        Y = rays[y] + 0.05 * rng.random((160, 12))
-        Y[y > 1] *= size
-        old = unit(np.array([rays[0] + 0.1 * rng.random(12), rays[0], rays[1], rays[2] + rays[3]]))
-        found = refit(Y, old, 4)
-        together = found.labels[y == 2][0] == found.labels[y == 3][0]
-        assert together != moved
-
-
-def test_what_is_left_of_a_row_is_nothing_if_it_is_rounding():
-    left = unexplained(np.array([1.0, 1.0, 1.0, 0.0]), np.array([0.25, 1 - 1e-13, 1 + 1e-13, 0]))
-    np.testing.assert_array_equal(left, [0.75, 0, 0, 0])

@@ -16,7 +16,6 @@ from onmf.search.sketch import (
     orthonormal,
     sample,
     sketch,
-    width,
 )
 
 
@@ -42,26 +41,11 @@ def test_data_of_low_rank_lose_nothing(low_rank, make):
     assert small.sweeps == 3
 
 
-def test_weights_are_in_the_length_of_the_rows(low_rank):
-    weight = np.arange(90) % 4.0
-    small = picture(low_rank, weight)
-    np.testing.assert_allclose(small.Y, np.sqrt(weight)[:, None] * (low_rank @ small.V), atol=1e-9)
-
-
 def test_scores_of_lifted_rays_are_scores_in_the_picture(low_rank):
     small = picture(low_rank)
     U = np.random.default_rng(1).random((3, small.Y.shape[1]))
     np.testing.assert_allclose(low_rank @ small.lift(U, True, float).T, small.Y @ U.T, rtol=1e-8)
     np.testing.assert_allclose(small.lower(small.lift(U, True, float)), U, atol=1e-5)
-
-
-def test_few_features_are_taken_as_they_are():
-    X = np.random.default_rng(0).random((50, 8))
-    small = picture(X)
-    assert small.V is None
-    assert small.sweeps == 1
-    np.testing.assert_array_equal(small.Y, X)
-    np.testing.assert_array_equal(small.lift(X, True, float), X)
 
 
 def test_the_leading_directions_of_noisy_data_are_found(low_rank):
@@ -80,14 +64,6 @@ def test_one_enormous_sample_does_not_hide_the_others(low_rank):
         np.testing.assert_allclose(rest @ small.V @ small.V.T, rest, atol=0.05)
 
 
-def test_many_samples_are_sampled(low_rank, monkeypatch):
-    monkeypatch.setattr(module, "MAX_SKETCH_ROWS", 40)
-    small = picture(low_rank)
-    apart = np.linalg.norm(small.Y[:, None] - low_rank @ small.V, axis=2)
-    assert len(small.Y) == len({*apart.argmin(axis=1)}) == 40  # as many samples, none of them twice
-    np.testing.assert_allclose(apart.min(axis=1), 0, atol=1e-9)
-
-
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("size", [1.0, 1e60, 1e-60])
 def test_leading_directions_are_magnified_whatever_the_size_of_the_entries(low_rank, make, size):
@@ -101,62 +77,12 @@ def test_leading_directions_are_magnified_whatever_the_size_of_the_entries(low_r
     np.testing.assert_allclose(image.cross, expected, atol=1e-5 * np.abs(expected).max())
 
 
-def test_a_small_budget_of_sweeps_is_kept(low_rank):
-    assert picture(low_rank, max_sweeps=2).sweeps == 1
-    assert picture(low_rank, max_sweeps=3).sweeps == 2
-
-
-def test_dependent_and_zero_columns_are_dropped():
-    B = np.random.default_rng(0).random((30, 3))
-    Q = orthonormal(np.hstack([B, B @ np.ones((3, 2)), np.zeros((30, 1))]))
-    assert Q.shape == (30, 3)
-    np.testing.assert_allclose(Q.T @ Q, np.eye(3), atol=1e-8)
-
-
 @pytest.mark.parametrize("size", [1e-3, -1.0, -1e250, 1e-250])
 def test_the_span_is_that_of_the_columns_whatever_their_size_and_sign(size):
     B = np.random.default_rng(0).random((40, 5))
     Q = orthonormal(size * B)
     np.testing.assert_allclose(Q.T @ Q, np.eye(5), atol=1e-10)
     np.testing.assert_allclose(Q @ (Q.T @ B), B, atol=1e-10)
-
-
-def test_of_many_rows_twenty_thousand_are_looked_at():
-    data = InMemory(np.ones((20_002, 1)) * (np.arange(20_002) > 0)[:, None])
-    wanted = data.gather(sample(data, np.random.default_rng(0)))
-    assert wanted.sum() == 20_000
-    assert not wanted[0]
-    few = InMemory(np.ones((20_001, 1)) * (np.arange(20_001) > 0)[:, None])
-    assert few.gather(sample(few, np.random.default_rng(0))).sum() == 20_000
-
-
-def test_a_sketch_has_four_columns_a_cluster_or_forty_more_and_twenty_to_spare():
-    assert [width(k) for k in (1, 10, 13, 14, 100)] == [24, 60, 72, 74, 160]
-
-
-@pytest.mark.parametrize(("n", "columns"), [(90, 24), (49, 24), (48, 48), (30, 30)])
-def test_of_few_samples_the_sketch_has_all_of_their_span(n, columns):
-    X = np.random.default_rng(0).random((n, 200))
-    assert picture(X).V.shape == (200, columns)
-
-
-def test_the_principal_axes_do_not_depend_on_the_basis(low_rank):
-    """Nor on its signs: Y'Y is diagonal and falls, and of each column the largest entry is > 0."""
-    X = low_rank - low_rank.mean(axis=0)
-    found = []
-    for seed in (0, 1):
-        Q = np.linalg.qr(np.random.default_rng(seed).normal(size=(200, 7)))[0]
-        V = np.linalg.svd(X)[2][:6].T
-        V = np.hstack([V, Q[:, :1] - V @ (V.T @ Q[:, :1])])
-        V = V / np.linalg.norm(V, axis=0) @ np.linalg.qr(Q[:7])[0]
-        found.append(Sketch(V, X @ V, 1.0, 1, None).along_principal_axes())
-    for small in found:
-        np.testing.assert_allclose(small.Y @ small.V.T, X, atol=1e-9)
-        gram = small.Y.T @ small.Y
-        np.testing.assert_allclose(gram, np.diag(gram.diagonal()), atol=1e-8 * gram[0, 0])
-        assert (np.diff(gram.diagonal()) <= 1e-8 * gram[0, 0]).all()
-        assert (small.Y.max(axis=0)[:6] >= -small.Y.min(axis=0)[:6]).all()
-    np.testing.assert_allclose(found[0].Y[:, :6], found[1].Y[:, :6], atol=1e-8)
 
 
 def test_single_precision_is_enough_unless_little_is_left_and_rays_are_near():
@@ -220,12 +146,3 @@ def test_which_samples_are_looked_at_does_not_depend_on_how_they_are_cut(low_ran
     assert not seen[0][::3].any()
     monkeypatch.setattr(module, "MAX_SKETCH_ROWS", 60)
     np.testing.assert_array_equal(np.flatnonzero(~data.gather(sample(data, None))) % 3, 0)
-
-
-def test_a_stable_sketch_is_in_double_precision_along_the_principal_axes(low_rank):
-    rng = np.random.default_rng(0)
-    small = sketch(InMemory(low_rank), 1, rng, 40, robust=True)
-    assert small.sweeps == 4
-    np.testing.assert_allclose(small.Y @ small.V.T, low_rank, atol=1e-10)
-    gram = small.Y.T @ small.Y
-    np.testing.assert_allclose(gram, np.diag(gram.diagonal()), atol=1e-9 * gram[0, 0])

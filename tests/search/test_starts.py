@@ -8,9 +8,9 @@ import pytest
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import row_sqnorm
 from onmf.search import starts
+from onmf.search.numpy_kernels import unit
 from onmf.search.outliers import Outliers
 from onmf.search.rays import draw, spread
-from onmf.search.row_problems import unit
 from onmf.search.sketch import CommonPart
 from onmf.search.starts import Settings, find_starts
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from onmf.rows.sweep import row_sqnorm
-from onmf.search import row_problems as plain
+from onmf.search import numpy_kernels as plain
 from onmf.search import swaps
+from onmf.search.numpy_kernels import unit
 from onmf.search.rays import alternate
-from onmf.search.row_problems import unit
 from onmf.search.swaps import entrance, improve, members, promising, splits, swapped
 
 

@@ -24,8 +24,8 @@ from onmf.rows.memory import InMemory, count_nonzero_samples
 from onmf.rows.scale import Scale, safe_scale
 from onmf.rows.summary import BottomKSampler
 from onmf.rows.sweep import Array, Data, count_missing
+from onmf.search.numpy_kernels import unit
 from onmf.search.outliers import OutlierLimit, Outliers
-from onmf.search.row_problems import unit
 from onmf.search.starts import Settings
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from onmf.estimators.initialization import Initialization
 from onmf.losses import Loss
 from onmf.rows.sweep import Array
-from onmf.search.row_problems import unit
+from onmf.search.numpy_kernels import unit
 
 if TYPE_CHECKING:
     from onmf.estimators.fitting import Solution

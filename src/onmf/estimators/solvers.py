@@ -42,8 +42,8 @@ class Fast(DocumentedEstimator):
         pass makes a summary, a weighted sample of 20,000 rows or 1,000 per cluster (fewer if that
         is more than 100 million dense entries), on which the clusters are found. The second labels
         all samples, later ones continue the exact alternation. With 1 there are no `labels_` and
-        `membership_`, and `relative_error_` is that of the summary: for streams of blocks
-        (`onmf.io.Blocks`) and for labels that stay on Dask (`predict`).
+        `membership_`, and `relative_error_` is that of the summary: for labels that stay on Dask
+        (`predict`).
 
     Examples
     --------
@@ -234,7 +234,7 @@ def solver_of(solver: Any) -> Fast | PALM:
 
 
 class OtherParameters(TypedDict, total=False):
-    """Types of the parameters of `ONMF` that a function such as `cluster_texts` hands on."""
+    """Types of the parameters of `ONMF` that a function such as `cluster` hands on."""
 
     outliers: float | Literal["auto"] | None
     init: Init
@@ -242,6 +242,5 @@ class OtherParameters(TypedDict, total=False):
     solver: Literal["fast", "palm"] | Fast | PALM
     tol: float | None
     max_iter: int | None
-    n_jobs: int | None
     verbose: int
     callback: Callable[[Event], bool] | None

@@ -25,7 +25,7 @@ from onmf.losses.missing import (
 from onmf.palm.start import Power
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Data, Matrix, count_missing, same_pattern
-from onmf.search.row_problems import unit
+from onmf.search.numpy_kernels import unit
 from onmf.search.sketch import damping, orthonormal, width
 
 COMMON_RAY_SWEEPS, BASIS_SWEEPS = 2, 2

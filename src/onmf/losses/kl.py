@@ -30,13 +30,12 @@ from onmf.losses.support import EVERY_FEATURE
 from onmf.rows.assign import one_sparse
 from onmf.rows.sweep import Array, Block, Data, Matrix, Move, divisor
 from onmf.rows.view import View
-from onmf.search.row_problems import unit
+from onmf.search.numpy_kernels import unit
 from onmf.search.sketch import SINGLE_ENOUGH
 from onmf.search.starts import Settings
 
-QUICK_STARTS = (
-    3  # of quick looks; with two, topics beside a text sent 80 times came back by .67, not .9
-)
+# Of quick looks: with two, topics beside a text that was sent 80 times came back by .67, not by .9.
+QUICK_STARTS = 3
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from onmf.losses.profiles import explained_information, phi, row_sums
 from onmf.rows.assign import first_largest
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Block, divisor
-from onmf.search.row_problems import is_compiled, unit
+from onmf.search.numpy_kernels import is_compiled, unit
 from onmf.search.starts import Settings, find_starts
 
 LEAST = 1e-9  # of the total of all counts: a gain below it is rounding

@@ -22,8 +22,8 @@ from onmf.losses.ray_alternation import (
 )
 from onmf.result import Recorder
 from onmf.rows.sweep import Array, divisor
+from onmf.search.numpy_kernels import kernels, unit
 from onmf.search.outliers import OutlierLimit
-from onmf.search.row_problems import kernels, unit
 from onmf.search.starts import find_starts
 
 

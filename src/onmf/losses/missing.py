@@ -28,7 +28,7 @@ from onmf.rows.sweep import (
     zero_missing,
 )
 from onmf.rows.view import View
-from onmf.search.row_problems import sums, unit
+from onmf.search.numpy_kernels import sums, unit
 
 
 class MaskedBlock(NamedTuple):

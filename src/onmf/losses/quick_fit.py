@@ -12,7 +12,7 @@ from onmf.losses.filling import estimate_fill
 from onmf.losses.ray_alternation import Assign, KernelRays
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Block, Data, count_missing, row_sqnorm
-from onmf.search.row_problems import unit
+from onmf.search.numpy_kernels import unit
 from onmf.search.starts import Settings, find_starts
 
 QUICK_SWEEPS, QUICK_ALTERNATIONS = 10, 2  # of the search, and on all features after it

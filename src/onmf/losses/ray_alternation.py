@@ -30,8 +30,8 @@ from onmf.losses.alternation import (
 from onmf.result import Recorder
 from onmf.rows.assign import Code, Rays
 from onmf.rows.sweep import Array, Block, Data, Matrix, divisor, row_sqnorm
+from onmf.search.numpy_kernels import kernels, unit
 from onmf.search.outliers import OutlierLimit
-from onmf.search.row_problems import kernels, unit
 from onmf.search.starts import find_starts
 
 LEAST_ENERGY = 1e-290  # of a sample: less would be lost in sums, or lose its digits

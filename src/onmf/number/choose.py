@@ -171,11 +171,9 @@ class Evidence:
         spans = dict.fromkeys(span for k in new if (span := span_of(k)) not in self.spans)
         self.compare_halves(list(spans))
         for k in new:
-            cuts = [cut.get(k) for cut in self.spans[span_of(k)]]
-            known = [cut for cut in cuts if cut is not None]
+            known = [cut[k] for cut in self.spans[span_of(k)] if k in cut]
             if len(known) < self.n_cuts:
-                few = f"a half of the samples has fewer than {k} distinct directions"
-                self.failed[k] = few
+                self.failed[k] = f"a half of the samples has fewer than {k} distinct directions"
             else:
                 self.figures[k] = mean_figures(known)
 
@@ -222,10 +220,10 @@ def mean_figures(cuts: list[Comparison]) -> Figures:
     return Figures(J, M, A, B, valley, N)
 
 
-def best_of(known: Evidence, ks: list[int], n: int) -> int | None:
-    """The best of these K, as far as they could be judged."""
+def best_of(known: Evidence, ks: list[int], most: int) -> int | None:
+    """The best of these K, as far as they could be judged, if there are samples for `most`."""
     usable = {k: known.figures[k] for k in ks if k in known.figures}
-    return rule.decide(usable, n).best if usable else None
+    return rule.decide(usable, rule.FEWEST_PER_CLUSTER * most).best if usable else None
 
 
 def until_far_below(known: Evidence, most: int) -> tuple[list[int], str]:
@@ -234,7 +232,7 @@ def until_far_below(known: Evidence, most: int) -> tuple[list[int], str]:
     while True:
         ks = list(range(2, last + 1))
         known.ask(ks)
-        best = best_of(known, ks, rule.FEWEST_PER_CLUSTER * most)
+        best = best_of(known, ks, most)
         if best is None or 2 * best <= last or last not in known.figures:
             return ks, ""
         if last == most:
@@ -246,9 +244,7 @@ def widened(known: Evidence, ks: list[int], most: int, beyond: bool) -> tuple[li
     """The K asked for and, if allowed, more of them while the last is the best."""
     known.ask(ks)
     asked, step = list(ks), ks[-1] - ks[-2] if len(ks) > 1 else 1
-    while (
-        len(asked) > 1 and best_of(known, asked, rule.FEWEST_PER_CLUSTER * asked[-1]) == asked[-1]
-    ):
+    while len(asked) > 1 and best_of(known, asked, asked[-1]) == asked[-1]:
         if not beyond:
             return asked, " It is the largest K asked for: larger ones may be better."
         if asked[-1] + step > most:
@@ -264,10 +260,8 @@ def has_more_than(X: Any, k: int) -> bool:
     distinct: set[bytes] = set()
     for i in range(X.shape[0]):
         row = X[i : i + 1]
-        if sp.issparse(row):
-            distinct.add(row.indices.tobytes() + row.data.tobytes())
-        else:
-            distinct.add(row.tobytes())
+        stored = (row.indices, row.data) if sp.issparse(row) else (row,)
+        distinct.add(b"".join(part.tobytes() for part in stored))
         if len(distinct) > k:
             return True
     if len(distinct) < k:

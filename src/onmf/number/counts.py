@@ -22,7 +22,7 @@ from onmf.losses.profiles import SMOOTHING, CountProfiles, row_sums
 from onmf.number.halves import Cut, HalfLabels
 from onmf.number.path import beginning, line
 from onmf.rows.sweep import Block
-from onmf.search.row_problems import unit
+from onmf.search.numpy_kernels import unit
 
 Array = NDArray[Any]
 

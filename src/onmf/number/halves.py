@@ -28,7 +28,7 @@ from scipy.optimize import linear_sum_assignment
 from onmf.explain.halves import joint_sizes, overlaps
 from onmf.rows.scale import rescale_to_safe_range
 from onmf.rows.sweep import divisor
-from onmf.search.row_problems import kernels
+from onmf.search.numpy_kernels import kernels
 
 Array = NDArray[Any]
 

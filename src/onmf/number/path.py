@@ -7,27 +7,11 @@ which other K are asked for. Where K is small, mergers find better clusters than
 the digits agree to .99 at K = 2, and to .45 if two clusters are found by splitting one.
 """
 
-from typing import Protocol, Self, TypeVar
+from typing import Any
 
 BEGIN, LAST = 60, 40  # clusters at the beginning of a line, and the largest K it is for; or doubles
 ONE_BY_ONE = 20  # K from which on no K is left out
 SHRINK = 0.75
-
-
-class Clustering(Protocol):
-    """One K on a line."""
-
-    @property
-    def k(self) -> int: ...
-    @property
-    def distinct(self) -> bool:
-        """Whether no two clusters are the same up to rounding."""
-
-    def merged(self, count: int) -> Self:
-        """So many clusters fewer: the pairs that lose least, then improved."""
-
-
-Any_Clustering = TypeVar("Any_Clustering", bound=Clustering)
 
 
 def beginning(last: int, n_rows: int) -> int:
@@ -35,8 +19,11 @@ def beginning(last: int, n_rows: int) -> int:
     return min(BEGIN * max(1, -(-last // LAST)), n_rows)
 
 
-def line(now: Any_Clustering, first: int, last: int) -> dict[int, Any_Clustering]:
-    """The clusterings for the K from first to last whose clusters are distinct."""
+def line(now: Any, first: int, last: int) -> dict[int, Any]:
+    """The clusterings for the K from first to last whose clusters are distinct.
+
+    A clustering has `k`, tells whether its clusters are `distinct`, and is `merged(count)`.
+    """
     found = {}
     while now.k >= first:
         below = now.k - 1 if now.k <= ONE_BY_ONE else max(ONE_BY_ONE, int(SHRINK * now.k))

@@ -1,27 +1,23 @@
 """One half of the samples under squares: its rays for every K, and what they make of all samples.
 
-Two rays are merged to the best one in their span (`merge_losses`), and a few alternations follow.
-Rows of more than `HEAVY` times the median energy count as if they had that much, lest a few long
-samples take all clusters for themselves.
+Two rays are merged at the loss of the best one in their span, and a few alternations follow. Rows
+of more than `HEAVY` times the median energy count as if they had that much, lest a few long samples
+take all clusters for themselves.
 """
 
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onmf.number.halves import Cut, HalfLabels
 from onmf.number.path import ONE_BY_ONE, beginning, line
-from onmf.rows.sweep import row_sqnorm
+from onmf.rows.sweep import Array, row_sqnorm
+from onmf.search.numpy_kernels import kernels, unit
 from onmf.search.rays import Clustering, alternate, spread
-from onmf.search.row_problems import kernels, unit
-from onmf.search.sketch import orthonormal
-
-Array = NDArray[Any]
+from onmf.search.sketch import SUBSPACE_STEPS, orthonormal
 
 WIDTH = 100  # columns of the sketch, the same for all K: figures must not depend on the last K
-SUBSPACE_STEPS = 2
 MOST_ROWS = 5000  # that are searched
 ALTERNATIONS, ROUGH = 8, 3  # of a K, and of those above 20
 HEAVY = 2.0
@@ -34,17 +30,16 @@ class RayHalf:
     """A sketch of the samples in a basis that this half alone made, and a line of rays in it."""
 
     def __init__(self, X: Any, weight: Array, cut: Cut, side: bool) -> None:
-        self.rows, sqnorms = cut.rows(side), row_sqnorm(X)
-        scale = (1 / np.sqrt(typical_power(sqnorms))).astype(X.dtype)
-        mass = weight[self.rows] * np.square(scale[self.rows], dtype=np.float64)
-        V = basis(X[self.rows], mass, WIDTH, seed=int(side)).astype(X.dtype)
-        Y: Array = np.asarray(X @ V) * scale[:, None]
+        self.rows, size = cut.rows(side), np.frexp(np.sqrt(row_sqnorm(X).mean()))[1]
+        scale = X.dtype.type(np.ldexp(1.0, -int(size)))  # of two: rounds nothing
+        V = basis(X[self.rows], weight[self.rows] * float(scale) ** 2, int(side)).astype(X.dtype)
+        Y: Array = np.asarray(X @ V) * scale
         self.number, self.rng = precision(Y), np.random.default_rng(int(side))
         self.Y: Array = Y.astype(self.number, copy=False)
         self.part: Array | None = None  # the same by one half of the features
         if cut.features is not None:
             inside = np.where(cut.features[:, None], V, 0)
-            self.part = (np.asarray(X @ inside) * scale[:, None]).astype(self.number)
+            self.part = (np.asarray(X @ inside) * scale).astype(self.number)
             self.grams = inside.T @ inside, V.T @ V - inside.T @ inside
         self.weight = weight[self.rows]
         self.length = np.where(weight > 0, np.sqrt(row_sqnorm(Y)), 0)  # without weight: no label
@@ -89,8 +84,19 @@ class RayClusters:
 
     @cached_property
     def losses(self) -> Array:
-        """(k, k); infinite for a ray and itself."""
-        return merge_losses(self.now, self.own)
+        """(k, k): e_k + e_c less what the best ray in the span of u_k and u_c explains of both.
+
+        Of a 2 x 2 matrix the larger eigenvalue, in the basis u_k, (u_c - c u_k) / s, c = u_k'u_c.
+        """
+        now, own = self.now, self.own
+        squares = kernels().sums(now.labels, np.ones(len(self.Y)), np.square(now.scores), self.k)
+        products = kernels().sums(now.labels, now.best, now.scores, self.k)
+        C = np.clip(now.U @ now.U.T, -1, 1)
+        sine = np.sqrt(np.maximum(1 - C * C, 1e-12))
+        uu, cc, uc = own[:, None] + squares.T, squares + own, products + products.T
+        ud, dd = (uc - C * uu) / sine, (cc - 2 * C * uc + C * C * uu) / sine**2
+        loss = own[:, None] + own - (uu + dd) / 2 - np.sqrt(np.square((uu - dd) / 2) + ud**2)
+        return np.where(np.eye(self.k), np.inf, loss)
 
     @property
     def distinct(self) -> bool:
@@ -107,24 +113,6 @@ class RayClusters:
             loss[[a, b]] = loss[:, [a, b]] = np.inf
         rays = unit(sums[~gone], otherwise=U[~gone])
         return RayClusters(self.Y, rays, ROUGH if len(rays) > ONE_BY_ONE else ALTERNATIONS)
-
-
-def merge_losses(now: Clustering, own: Array) -> Array:
-    """(k, k): e_k + e_c less what the best ray in the span of u_k and u_c explains of their rows.
-
-    In the basis u_k, d = (u_c - c u_k) / s with c = u_k'u_c and s^2 = 1 - c^2 that is the larger
-    eigenvalue of a 2 x 2 matrix.
-    """
-    k, ones = len(now.U), np.ones(len(now.best))
-    squares = kernels().sums(now.labels, ones, np.square(now.scores), k)
-    products = kernels().sums(now.labels, now.best, now.scores, k)
-    C = np.clip(now.U @ now.U.T, -1, 1)
-    sine = np.sqrt(np.maximum(1 - C * C, 1e-12))
-    uu, cc, uc = own[:, None] + squares.T, squares + own, products + products.T
-    ud, dd = (uc - C * uu) / sine, (cc - 2 * C * uc + C * C * uu) / sine**2
-    loss = own[:, None] + own - (uu + dd) / 2 - np.sqrt(np.square((uu - dd) / 2) + ud**2)
-    np.fill_diagonal(loss, np.inf)
-    return np.asarray(loss)
 
 
 def precision(Y: Array) -> type:
@@ -145,18 +133,12 @@ def damped(Y: Array, weight: Array) -> Array:
     return np.ascontiguousarray(Y * scale[:, None].astype(Y.dtype))
 
 
-def typical_power(sqnorms: Array) -> Array:
-    """The power of four near the mean, for all: dividing by its root rounds nothing."""
-    size = np.ldexp(1.0, 2 * int(np.frexp(np.sqrt(sqnorms.mean()))[1])) if sqnorms.any() else 1.0
-    return np.full(len(sqnorms), size)
-
-
-def basis(X: Any, weight: Array, r: int, seed: int) -> Array:
+def basis(X: Any, weight: Array, seed: int, width: int = WIDTH) -> Array:
     """Orthonormal columns near the leading right singular vectors of some rows."""
-    n, m = X.shape
-    if min(r, n) >= m:
+    m, r = X.shape[1], min(width, X.shape[0])
+    if r >= m:
         return np.eye(m)
-    V = np.random.default_rng(seed).standard_normal((m, min(r, n)))
+    V = np.random.default_rng(seed).standard_normal((m, r))
     for _ in range(SUBSPACE_STEPS):
         V = orthonormal(np.asarray(X.T @ ((X @ V) * weight[:, None]), np.float64))
     return V

@@ -1,4 +1,4 @@
-"""The functions of `row_problems` in C, by the same rules.
+"""The functions of `numpy_kernels` in C, by the same rules.
 
 The loops are in `c/`. Here arrays are made for what they return and brought into the form that they
 take: contiguous, labels in 64 bits, rows and scores of one type, which is single or double
@@ -12,9 +12,9 @@ import scipy.sparse as sp
 
 from onmf.rows.assign import PRODUCT_ROUNDING
 from onmf.rows.sweep import Array, Matrix
-from onmf.search import _kernels, row_problems
+from onmf.search import _kernels, numpy_kernels
 from onmf.search._kernels import use as use
-from onmf.search.row_problems import GAIN, PATIENCE
+from onmf.search.numpy_kernels import GAIN, PATIENCE
 
 FLOATS = np.dtype(np.float32), np.dtype(np.float64)
 LABELS, PLACES = np.dtype(np.int64), np.dtype(np.int32)
@@ -70,7 +70,7 @@ def products(X: Matrix, V: Array) -> Array:
 def image(X: Matrix, V: Array) -> Array:
     """X'XV."""
     if (parts := sparse_parts(X, V)) is None:
-        return row_problems.image(X, V)
+        return numpy_kernels.image(X, V)
     out = np.zeros(V.shape, V.dtype)
     _kernels.sparse_image(*parts, out, np.empty(V.shape[1], V.dtype))
     return out
@@ -154,7 +154,7 @@ def alternate_few(
     """`alternations` on the rows of some places alone: U, and what is explained."""
     Z, floor = floats(Z, floor)
     if len(U) + (len(floor) > 0) > MAX_FEW_RAYS:
-        return row_problems.alternate_few(Z, edges, places, U, floor, passes, goal)
+        return numpy_kernels.alternate_few(Z, edges, places, U, floor, passes, goal)
     U = np.array(U, np.float64, order="C")
     scratch = np.empty_like(U), np.empty((U.shape[1], MAX_FEW_RAYS), Z.dtype)
     rules = EQUAL_SCORES[Z.dtype], passes, goal, GAIN, PATIENCE
@@ -166,7 +166,7 @@ def sums(labels: Array, factors: Array, Y: Matrix, k: int) -> Array:
     P = np.zeros((k, Y.shape[1]))
     if sp.issparse(Y):
         if not has_few_entries(Y):
-            return row_problems.sums(labels, factors, Y, k)
+            return numpy_kernels.sums(labels, factors, Y, k)
         (values,), places = floats(Y.data), (in_form(Y.indices, PLACES), in_form(Y.indptr, PLACES))
         _kernels.sparse_sums(whole(labels), *doubles(factors), values, *places, P)
         return P

@@ -152,8 +152,7 @@ def energy(rows: Array, outliers: Outliers | None) -> Array:
 
 
 def even(rows: Array, outliers: Outliers | None) -> tuple[Array, Array]:
-    """Rows to start from and their energy: where there may be outliers, none is longer than the
-    median, for long ones would attract every ray."""
+    """Rows to start from, and their energy: long outliers would attract every ray."""
     sqnorms = energy(rows, outliers)
     if outliers is None:
         return rows, sqnorms

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onmf.rows.sweep import Array
-from onmf.search.row_problems import GAIN, kernels, unit
+from onmf.search.numpy_kernels import GAIN, kernels, unit
 
 UNEXPLAINED_ROUNDING = 1e-12  # share of a row's energy below which what is left of it is rounding
 MOVE_POWER_STEPS = 3  # for the rays of clusters that rows came to or left

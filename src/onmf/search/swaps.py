@@ -12,9 +12,10 @@ from heapq import heappop, heappush
 import numpy as np
 
 from onmf.rows.sweep import Array
+from onmf.search.numpy_kernels import GAIN, kernels, unit
 from onmf.search.rays import Clustering, alternate, every_place, relocate, unexplained
-from onmf.search.row_problems import GAIN, kernels, unit
 
+# `make ablate` has what several trials, neighbours, and moves after a round are worth.
 SPLIT_TRIALS = 4  # tried for each split
 OUTLIER_DIRECTIONS = 40  # outliers whose directions are compared for a ray through several of them
 SPLIT_ALTERNATIONS = 3  # alternations of the two halves of a cluster
@@ -38,6 +39,7 @@ def improve(
     rng: np.random.Generator,
     floor: Array | None = None,
     least: float = GAIN,
+    moves: int | None = None,
 ) -> Clustering:
     """The clustering after swaps. Stop after a round of little gain.
 
@@ -49,7 +51,7 @@ def improve(
         if U is None:
             break
         before, now = now, alternate(Y, U, ROUND_ALTERNATIONS, floor=floor, known=now)
-        now = relocate(Y, sqnorms, now, ROUND_MOVES, floor)
+        now = relocate(Y, sqnorms, now, ROUND_MOVES if moves is None else moves, floor)
         if now.explained - before.explained < MIN_ROUND_GAIN * (total - before.explained):
             break
     return now

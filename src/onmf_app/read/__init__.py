@@ -1,7 +1,7 @@
 """Files as people have them: tables, sheets, matrices, cells and documents.
 
-    found = read_input("tumours.csv", labels="type")
-    onmf.cluster(found.data, samples=found.samples, features=found.features)
+found = read_input("tumours.csv", labels="type")
+onmf.cluster(found.data, samples=found.samples, features=found.features)
 """
 
 from collections.abc import Callable, Sequence
@@ -10,42 +10,14 @@ from typing import Any, Literal, NamedTuple
 
 from onmf_app.read.annotation import check_unique, class_names, read_labels, value_file
 from onmf_app.read.documents import find_documents, read_documents
-from onmf_app.read.frames import samples_of
+from onmf_app.read.formats import FORMATS, kind_of
+from onmf_app.read.frames import note_left_out, samples_of
 from onmf_app.read.sources import json_objects, object_rows, open_workbook, sheet_rows
-from onmf_app.read.streams import Note, Progress, ignore, listing, text_blocks
+from onmf_app.read.streams import File, listing
 from onmf_app.read.tables import NotNumbersError, Parsed, as_blocks, parse
 
-__all__ = ["Input", "read_input"]
+__all__ = ["FORMATS", "Input", "read_input"]
 
-TEXTS = (".csv", ".tsv", ".txt", ".tab", ".dat", ".data", ".gct")
-FORMATS = {  # ending: kind; of text and .mtx, also with .gz
-    **dict.fromkeys(TEXTS, "text"),
-    ".xlsx": "sheet",
-    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "json"),
-    ".mtx": "market",
-    **dict.fromkeys((".npy", ".npz"), "array"),
-    **dict.fromkeys((".parquet", ".pq"), "parquet"),
-    ".h5ad": "cells",
-}
-SPREADSHEET = "open it in a spreadsheet and save it as .xlsx"
-REMEDIES = {  # for files that other programs read
-    ".xls": SPREADSHEET,
-    ".xlsb": SPREADSHEET,
-    ".ods": SPREADSHEET,
-    ".rds": 'in R, write.csv(as.matrix(readRDS("FILE")), "table.csv")',
-    ".rdata": "in R, load it and write the matrix with write.csv",
-    ".rda": "in R, load it and write the matrix with write.csv",
-    ".loom": 'in Python, anndata.io.read_loom("FILE").write_h5ad("cells.h5ad")',
-    ".mat": 'in Python, numpy.save("X.npy", scipy.io.loadmat("FILE")["X"])',
-    ".sas7bdat": "export it from SAS as .csv",
-    ".sav": "export it from SPSS as .csv",
-    ".dta": "export it from Stata as .csv",
-    ".pkl": "load it in Python and save the array with numpy.save",
-    ".pdf": "copy the table into a spreadsheet and save it as .xlsx",
-    ".zip": "unpack it first",
-    ".tar": "unpack it first",
-    ".tar.gz": "unpack it first",
-}
 PLAIN_TEXT = (".txt", ".dat", ".data")  # endings of documents, too
 MOST_SHEETS_TRIED = 20  # for the first table of numbers
 NO_CLASS = "no text"  # of an empty text whose cell with the class is empty
@@ -103,12 +75,14 @@ def read_input(
 ) -> Input:
     """Read samples from a file or folder, by its ending.
 
+    Tables: .csv .tsv .tab .txt .dat .data .gct, also .gz; .xlsx; .json .jsonl .ndjson; .parquet.
+    Matrices: .npy .npz .mtx, .mtx.gz, .h5ad. Documents: a folder, lines of a file, or a column of a
+    table. Errors are a ValueError or OSError of one sentence, or an ImportError that names what to
+    install.
+
     Parameters
     ----------
     path : str or Path
-        Tables: .csv .tsv .tab .txt .dat .data .gct, also .gz; .xlsx; .json .jsonl .ndjson;
-        .parquet. Matrices: .npy .npz .mtx, .mtx.gz, .h5ad. Documents: a folder, lines of a file, or
-        a column of a table.
     text : bool, optional
         Whether these are documents; None finds it.
     text_column, id_column : str, optional
@@ -122,19 +96,14 @@ def read_input(
     transpose : bool, optional
         Whether rows are features; None finds it.
     drop : sequence of str
-        Columns, and rows of a text table or sheet, to leave out.
+        Columns, and rows of a table, to leave out.
     raw : bool
         Whether columns stay that look like no measurements (`onmf.prepare.columns`).
-    layer : str, optional
-        Of annotated data: a layer, "raw", or "obsm/X_pca".
-    sheet : str, optional
-        Of a workbook; None takes the first with numbers.
-    decimal, thousands : str
-        Decimal sign, None finds it; and the separator of digit groups.
-    skip_rows : int
-        Lines above the table to leave out.
-    encoding : str, optional
-        None takes UTF-8, or else what it looks like.
+    layer, sheet : str, optional
+        Of annotated data: a layer, "raw", or "obsm/X_pca"; of a workbook, the first with numbers.
+    decimal, thousands, skip_rows, encoding
+        Of text: decimal sign and encoding (None finds them), separator of digit groups, and lines
+        above the table to leave out.
     duplicates : {"number", "sum", "first", "refuse"}
         What to do with features of the same name.
     follow_links : bool
@@ -147,239 +116,173 @@ def read_input(
     Returns
     -------
     Input
-
-    Raises
-    ------
-    ValueError, OSError
-        One sentence that says what is wrong, where, and what to do.
-    ImportError
-        If a library is missing; the message says what to install.
     """
-    path, notes = Path(path), list[str]()
-    told = progress or ignore
-    if not path.exists():
+    file = File(path, encoding, progress)
+    if not file.path.exists():
         raise FileNotFoundError(f"there is no file {path}.")
     given = {"labels": labels, "time": time, "batch": batch}
     asked = {key: str(spec) for key, spec in given.items() if spec is not None}
     if text is None and text_column is None and transpose is None and features is None:
-        text_column = find_documents(path, [*FORMATS], drop, encoding)
+        text_column = find_documents(file.path, drop, encoding)
         text = text_column is not None
     if text or text_column:
-        return _documents(
-            path, text_column or None, id_column, asked, encoding, follow_links, notes, told
-        )
-    kind = _kind(path)
+        return _documents(file, text_column or None, id_column, asked, follow_links)
+    kind = kind_of(file.path)
     if layer is not None and kind != "cells":
-        raise ValueError(f"{path.name} has no layers: only .h5ad files have them.")
+        raise ValueError(f"{file.name} has no layers: only .h5ad files have them.")
     if kind in ("array", "cells", "market"):
         if drop or id_column:
-            raise ValueError(f"{path.name} has no named columns: only tables have them.")
-        return _matrix(path, kind, asked, layer, transpose, few, notes, told)
-    if kind == "parquet" and not transpose:
-        large = _large_parquet(path, asked, drop, few, notes)
-        if large is not None:
-            return large
-
-    def parsed(sign: str, note: Note) -> Parsed:
-        how: dict[str, Any] = {"skip_rows": skip_rows, "thousands": thousands, "decimal": sign}
-        how["as_text"] = {*asked.values(), id_column}
-        return _table(path, kind, sheet, encoding, how, note, told)
-
-    said: list[str] = []
+            raise ValueError(f"{file.name} has no named columns: only tables have them.")
+        return _matrix(file, kind, asked, layer, transpose, few)
+    if kind == "parquet" and not transpose and (large := _large_parquet(file, asked, drop, few)):
+        return large
+    how = {"skip_rows": skip_rows, "thousands": thousands, "as_text": {*asked.values(), id_column}}
     try:
-        table = parsed(decimal or ".", said.append)
-    except NotNumbersError as error:
-        if decimal or thousands or not error.decimal_commas or kind != "text":
+        try:
+            table = _table(file, kind, sheet, how | {"decimal": decimal or "."})
+        except NotNumbersError as error:
+            if decimal or thousands or not error.decimal_commas or kind != "text":
+                raise
+            file.notes.clear()
+            file.note(f"{file.name} has decimal commas.")
+            table = _table(file, kind, sheet, how | {"decimal": ","})
+        X, values, dropped = samples_of(
+            table, file, asked, drop=drop, raw=raw, id_column=id_column, features=features,
+            transpose=transpose, duplicates=duplicates,
+        )  # fmt: skip
+    except ValueError as error:
+        if file.ending not in PLAIN_TEXT:
             raise
-        said = [f"{path.name} has decimal commas."]
-        table = parsed(",", said.append)
-    notes += said
-    X, values, dropped = samples_of(
-        table, path.name, notes.append, asked, drop=drop, raw=raw, id_column=id_column,
-        features=features, transpose=transpose, duplicates=duplicates,
-    )  # fmt: skip
+        raise ValueError(f"{str(error).removesuffix('.')}; for documents, add --text.") from error
     if not X.size:
-        raise ValueError(f"{path.name} is empty: it has {len(X)} rows of numbers.")
-    return _input(X, X.index, [*X.columns], values, notes, dropped=dropped)
+        raise ValueError(f"{file.name} is empty: it has {len(X)} rows of numbers.")
+    return _input(file, X, X.index, [*X.columns], values, dropped=dropped)
 
 
-def _input(data: Any, samples: Any, features: list[str], values: Any, notes: Any, **more: Any) -> Input:
+def _input(
+    file: File, data: Any, samples: Any, features: list[str], values: Any, **more: Any
+) -> Input:
     found = (values.get(key) for key in ("labels", "time", "batch"))
-    return Input(data, samples, features, *found, notes=tuple(dict.fromkeys(notes)), **more)
+    more["notes"] = tuple(file.notes)
+    return Input(data, samples, features, *found, **more)
 
 
-def _kind(path: Path) -> str:
-    """What reads a file, by its ending."""
-    name = path.name.lower()
-    if path.is_dir():
-        inside = {one.suffix for one in path.iterdir() if one.name[0] not in "._"}
-        if inside == {".parquet"}:
-            return "parquet"
-        raise ValueError(f"{path.name} is a folder: for a folder of documents, add --text.")
-    kind = next((FORMATS[end] for end in FORMATS if name.endswith((end, f"{end}.gz"))), None)
-    if kind is None or (name.endswith(".gz") and kind not in ("text", "market")):
-        remedy = next((REMEDIES[end] for end in REMEDIES if name.endswith(end)), None)
-        if remedy is not None:
-            said = remedy.replace("FILE", path.name)
-            raise ValueError(f"{path.name} cannot be read directly: {said}.")
-        known = ", ".join(FORMATS)
-        raise ValueError(f"{path.name} does not end in {known}; for documents, add --text.")
-    return kind
-
-
-def _table(
-    path: Path,
-    kind: str,
-    sheet: str | None,
-    encoding: str | None,
-    how: dict[str, Any],
-    note: Note,
-    progress: Progress,
-) -> Parsed:
-    """All columns of a table."""
+def _table(file: File, kind: str, sheet: str | None, how: dict[str, Any]) -> Parsed:
+    """All columns of a table; of a workbook, that of the first sheet with numbers."""
     if kind == "parquet":
         from onmf.rows.parquet import read_frame
 
-        return Parsed(read_frame(path), {}, False, set())
-    if kind == "json":
-        rows = object_rows([*json_objects(path, encoding, note, progress)])
-        return parse(as_blocks(rows), path.name, note, mark=",", as_text=how["as_text"])
-    if kind == "sheet":
-        return _sheet(path, sheet, how, note)
-    ending = Path(path.name.lower().removesuffix(".gz")).suffix
-    try:
-        return parse(
-            text_blocks(path, encoding, note, progress), path.name, note, ending=ending, **how
-        )
-    except ValueError as error:
-        if ending not in PLAIN_TEXT or isinstance(error, NotNumbersError):
-            raise
-        raise ValueError(f"{str(error).removesuffix('.')}; for documents, add --text.") from error
-
-
-def _sheet(path: Path, sheet: str | None, how: dict[str, Any], note: Note) -> Parsed:
-    """The sheet that is asked for, or the first with a table of numbers."""
-    errors: list[ValueError] = []
+        return Parsed(read_frame(file.path), {}, False, set())
+    if kind == "text":
+        return parse(file, file.blocks(), **how)
     how = how | {"decimal": ".", "thousands": "", "mark": ","}  # cells are numbers already
-    with open_workbook(path) as book:
+    if kind == "json":
+        return parse(file, as_blocks(object_rows([*json_objects(file)])), **how)
+    errors: list[ValueError] = []
+    with open_workbook(file) as book:
         names = [*book.sheet_names]
         if sheet is not None and sheet not in names:
             raise ValueError(
-                f"{path.name} has no sheet {sheet!r}; its sheets are {listing(names)}."
+                f"{file.name} has no sheet {sheet!r}; its sheets are {listing(names)}."
             )
-        for name in [sheet] if sheet is not None else names[:MOST_SHEETS_TRIED]:
-            said: list[str] = []
+        tried = [sheet] if sheet is not None else names[:MOST_SHEETS_TRIED]
+        for name in tried:
+            file.notes.clear()
             try:
-                table = parse(as_blocks(sheet_rows(book, name)), path.name, said.append, **how)
-                if not any(kind.kind == "f" for kind in table.frame.dtypes):
-                    raise ValueError(f"{path.name} has no column of numbers.")
+                table = parse(file, as_blocks(sheet_rows(book, name)), **how)
+                if tried[1:] and not any(kind.kind in "iuf" for kind in table.frame.dtypes):
+                    raise ValueError(f"{file.name} has no column of numbers.")
             except ValueError as error:
                 errors.append(error)
                 continue
             if sheet is None and len(names) > 1:
                 others = listing([own for own in names if own != name])
                 which = "the first" if name == names[0] else "the first with a table of numbers"
-                note(f"{path.name} has {len(names)} sheets; only {which}, {name!r}, is read "
-                     f"(--sheet reads another: {others}).")  # fmt: skip
-            for one in said:
-                note(one)
+                file.note(
+                    f"{file.name} has {len(names)} sheets; only {which}, {name!r}, is read "
+                    f"(--sheet reads another: {others})."
+                )
             return table
     if len(names) < 2:
         raise errors[0]
-    said_first = str(errors[0]).removesuffix(".")
-    raise ValueError(f"{said_first}; --sheet reads another sheet: {listing(names)}.") from errors[0]
+    said = str(errors[0]).removesuffix(".")
+    raise ValueError(f"{said}; --sheet reads another sheet: {listing(names)}.") from errors[0]
 
 
 def _matrix(
-    path: Path,
+    file: File,
     kind: str,
     asked: dict[str, str],
     layer: str | None,
     transpose: bool | None,
     few: bool,
-    notes: list[str],
-    progress: Progress,
 ) -> Input:
     """An array, a sparse matrix, or annotated data."""
     from onmf.rows import Options, open_arrays, stays_on_disk
 
     X: Any
-    values: dict[str, list[str]] = {}
+    names: list[Any]
     if kind == "market":
         from onmf_app.read.market import read_market
 
-        X, samples, features = read_market(path, progress)
+        X, *names = read_market(file)
     else:
-        source = open_arrays(path, Options(layer=layer))
-        X = source if not transpose and stays_on_disk(source, few) else source.load().X
-        if X is source:
-            X = source.outline().X
-        samples, features = source.samples, source.names
+        source = open_arrays(file.path, Options(layer=layer))
+        stays = not transpose and stays_on_disk(source, few)
+        X, names = (source.outline() if stays else source.load()).X, [source.samples, source.names]
     if transpose:
-        X, samples, features = X.T, features, samples
-        X = X.tocsr() if hasattr(X, "tocsr") else X.copy()
+        X, names = X.T.tocsr() if hasattr(X, "tocsr") else X.T.copy(), names[::-1]
     n, m = X.shape
     if not n * m:
-        raise ValueError(f"{path.name} is empty: it has {n} rows of numbers in {m} columns.")
-    samples = [*map(str, range(n))] if samples is None else samples
-    features = [*map(str, range(m))] if features is None else [*features]
-    check_unique(samples, "samples", path.name)
+        raise ValueError(f"{file.name} is empty: it has {n} rows of numbers in {m} columns.")
+    samples, features = (
+        [*map(str, range(size))] if own is None else own
+        for own, size in zip(names, X.shape, strict=True)
+    )
+    check_unique(samples, "samples", file.name)
+    values = {}
     for key, spec in asked.items():
-        if value_file(spec) is not None:
-            values[key] = read_labels(spec, samples)
-        elif kind == "cells" and not transpose:
-            values[key] = open_arrays(path, Options(labels=spec, layer=layer)).labels or []
-        else:
-            raise ValueError(
-                f"{path.name} has no column {spec!r}, and there is no file of that name."
-            )
-    return _input(X, samples, features, values, notes, kind="cells" if kind == "cells" else "samples")
+        if kind == "cells" and not transpose and value_file(spec) is None:
+            values[key] = open_arrays(file.path, Options(labels=spec, layer=layer)).labels
+        if values.get(key) is None:
+            values[key] = read_labels(spec, samples, file.name)
+    called = "cells" if kind == "cells" else "samples"
+    return _input(file, X, samples, [*features], values, kind=called)
 
 
 def _large_parquet(
-    path: Path, asked: dict[str, str], drop: Sequence[str], few: bool, notes: list[str]
+    file: File, asked: dict[str, str], drop: Sequence[str], few: bool
 ) -> Input | None:
     """Rows that stay on disk; None if they fit into memory."""
     from onmf.rows import Options, open_arrays, stays_on_disk
 
-    source = open_arrays(path, Options(drop=drop))
+    columns = {spec for spec in asked.values() if value_file(spec) is None}
+    try:
+        source = open_arrays(file.path, Options(drop=[*drop, *columns]))
+    except ValueError:  # the reader of frames says more
+        return None
     if not stays_on_disk(source, few):
         return None
-    columns = {spec for spec in asked.values() if value_file(spec) is None}
-    values = {k: open_arrays(path, Options(labels=s, drop=drop)).labels or []
-              for k, s in asked.items() if s in columns}  # fmt: skip
-    source = open_arrays(path, Options(drop=[*drop, *columns]))
-    X, names = source.outline().X, source.names or []
-    samples = source.samples or [*map(str, range(X.shape[0]))]
-    values |= {k: read_labels(s, samples) for k, s in asked.items() if s not in columns}
-    return _input(X, samples, names, values, [*notes, *source.notes])
+    note_left_out(file, source.left_out or {})
+    X, samples = source.outline().X, source.samples or [*map(str, range(source.shape[0]))]
+    values = {
+        key: open_arrays(file.path, Options(labels=spec, drop=drop)).labels if spec in columns
+        else read_labels(spec, samples, file.name) for key, spec in asked.items()
+    }  # fmt: skip
+    return _input(file, X, samples, source.names or [], values)
 
 
 def _documents(
-    path: Path,
-    column: str | None,
-    id_column: str | None,
-    asked: dict[str, str],
-    encoding: str | None,
-    links: bool,
-    notes: list[str],
-    progress: Progress,
+    file: File, column: str | None, id_column: str | None, asked: dict[str, str], links: bool
 ) -> Input:
-    texts, names, rows = read_documents(
-        path, column, id_column, encoding, links, notes.append, progress
-    )
-    check_unique(names, "documents", path.name)
+    texts, names, rows = read_documents(file, column, id_column, links)
+    check_unique(names, "documents", file.name)
     values = {}
     for key, spec in asked.items():
         if any(spec in row for row in rows):
             cells = [row.get(spec) for row in rows]
             cells = [c if t or c else NO_CLASS for c, t in zip(cells, texts, strict=True)]
-            values[key] = class_names(cells, names, f"column {spec!r} of {path.name}")
-        elif value_file(spec) is None:
-            raise ValueError(
-                f"{path.name} has no column {spec!r} of true classes, and there is no file of that "
-                "name."
-            )
+            values[key] = class_names(cells, names, f"column {spec!r} of {file.name}")
         else:
-            values[key] = read_labels(spec, names)
-    return _input(texts, names, [], values, notes, kind="documents", column=column or "")
+            values[key] = read_labels(spec, names, file.name)
+    return _input(file, texts, names, [], values, kind="documents", column=column or "")

@@ -11,12 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from onmf_app.read.cells import unguard_cell
-from onmf_app.read.documents import cell_lines, table_rows, text_ending
-from onmf_app.read.sources import open_workbook, sheet_rows
-from onmf_app.read.streams import listing
-
-Rows = list[list[str]]
+from onmf_app.read.documents import cell_lines, table_rows
+from onmf_app.read.sources import open_workbook
+from onmf_app.read.streams import File, listing
 
 
 def value_file(spec: str | Path) -> tuple[Path, str | None] | None:
@@ -27,17 +24,19 @@ def value_file(spec: str | Path) -> tuple[Path, str | None] | None:
     return (Path(file), column) if colon and Path(file).is_file() else None
 
 
-def read_labels(spec: str | Path, samples: Sequence[str]) -> list[str]:
-    """The value of each sample, from FILE or FILE:COLUMN."""
+def read_labels(spec: str | Path, samples: Sequence[str], file: str = "") -> list[str]:
+    """The value of each sample of `file`, from FILE or FILE:COLUMN."""
     found = value_file(spec)
     if found is None:
-        raise FileNotFoundError(f"there is no file {spec}.")
+        raise ValueError(
+            f"{file} has no column {str(spec)!r} of true classes, and there is no file of that "
+            "name."
+        )
     path, column = found
     if column is None:
         return class_names(_listed(path, samples), samples, path.name)
     known: list[str] = []
-    for rows in _tables(path):
-        header, body = _with_header(rows)
+    for header, body in _tables(File(path)):
         if column in header:
             values = _matched(header, body, column, samples, path.name)
             return class_names(values, samples, f"column {column!r} of {path.name}")
@@ -68,27 +67,46 @@ def check_unique(names: Sequence[str], what: str, file: str) -> None:
         )
 
 
+def _tables(file: File) -> Iterator[tuple[list[str], list[list[str]]]]:
+    """Headings and cells of a table; of all sheets of a workbook, one after another."""
+    if file.ending in (".parquet", ".pq"):
+        rows = [*table_rows(file)]
+        values = [[str("" if v is None else v) for v in row.values()] for row in rows]
+        yield [*rows[0]] if rows else [], values
+        return
+    sheets: list[str | None] = [None]
+    if file.ending == ".xlsx":
+        with open_workbook(file) as book:
+            sheets = [*book.sheet_names]
+    for sheet in sheets:
+        cells = [row for _, row in cell_lines(file, sheet) if row and not row[0].startswith("#")]
+        if cells:
+            short = len(cells) > 1 and len(cells[0]) == len(cells[1]) - 1  # as R writes it
+            yield [cell.strip() for cell in (["", *cells[0]] if short else cells[0])], cells[1:]
+
+
 def _matched(
-    header: list[str], body: Rows, column: str, samples: Sequence[str], file: str
+    header: list[str], body: list[list[str]], column: str, samples: Sequence[str], file: str
 ) -> list[str]:
     """The values by the column in which most samples are named."""
     place, wanted = header.index(column), {*samples}
     body = [row for row in body if len(row) > place]
-    shared = {
-        j: len(wanted & {row[j].strip() for row in body if len(row) > j})
-        for j in range(len(header)) if j != place
-    }  # fmt: skip
+    others = [j for j in range(len(header)) if j != place]
+    shared = {j: len(wanted & {row[j].strip() for row in body if len(row) > j}) for j in others}
     names = max(shared, key=lambda j: (shared[j], -j), default=None)
     if names is None or not shared[names]:
         few = listing([repr(name) for name in samples[:3]], len(samples))
         raise ValueError(f"no column of {file} has the names of the samples: {few}.")
     rows = [row for row in body if len(row) > names and row[names].strip() in wanted]
-    check_unique([row[names].strip() for row in rows], "samples", file)
     by = f" (by column {header[names]!r})" if header[names] else ""
-    return _by_name({row[names].strip(): row[place] for row in rows}, samples, file, by)
+    return _by_name([(row[names].strip(), row[place]) for row in rows], samples, file, by)
 
 
-def _by_name(known: dict[str, str], samples: Sequence[str], file: str, by: str = "") -> list[str]:
+def _by_name(
+    pairs: list[tuple[str, str]], samples: Sequence[str], file: str, by: str = ""
+) -> list[str]:
+    check_unique([name for name, _ in pairs], "samples", file)
+    known = dict(pairs)
     if missing := [repr(name) for name in samples if name not in known]:
         raise ValueError(
             f"{file} has no class for {len(missing)} of {len(samples)} samples: "
@@ -97,34 +115,9 @@ def _by_name(known: dict[str, str], samples: Sequence[str], file: str, by: str =
     return [known[name] for name in samples]
 
 
-def _with_header(rows: Rows) -> tuple[list[str], Rows]:
-    """Headings of all columns; R leaves out that of the first."""
-    if not rows:
-        return [], []
-    short = len(rows) > 1 and len(rows[0]) == len(rows[1]) - 1
-    header = [cell.strip() for cell in (["", *rows[0]] if short else rows[0])]
-    return header, rows[1:]
-
-
-def _tables(path: Path) -> Iterator[Rows]:
-    """The cells of a file; of all sheets of a workbook, one after another."""
-    ending = text_ending(path)
-    if ending == ".xlsx":
-        with open_workbook(path) as book:
-            for sheet in book.sheet_names:
-                yield [row for row in sheet_rows(book, sheet) if row]
-    elif ending in (".parquet", ".pq"):
-        found = [*table_rows(path, ending)]
-        heads = list(found[0]) if found else []
-        yield [heads, *([str("" if v is None else v) for v in row.values()] for row in found)]
-    else:
-        cells = (row for _, row in cell_lines(path, ending))
-        yield [[*map(unguard_cell, row)] for row in cells if not row[0].startswith("#")]
-
-
 def _listed(path: Path, samples: Sequence[str]) -> list[str]:
     """In order, or by name if each line is `sample,class`."""
-    rows = [[*map(unguard_cell, row)] for _, row in cell_lines(path, "," if path.suffix else "")]
+    rows = [row for _, row in cell_lines(File(path), spaces=False)]
     widths = {len(row) for row in rows}
     if widths == {1}:
         heading = path.suffix.lower() in (".csv", ".tsv") and len(rows) == len(samples) + 1
@@ -133,13 +126,11 @@ def _listed(path: Path, samples: Sequence[str]) -> list[str]:
             raise ValueError(f"{path.name} has {len(classes)} classes for {len(samples)} samples.")
         return classes
     if widths == {2}:
-        check_unique([row[0] for row in rows], "samples", path.name)
-        return _by_name({name: value for name, value in rows}, samples, path.name)
+        return _by_name([(row[0], row[1]) for row in rows], samples, path.name)
     if min(widths, default=0) > 2:
-        columns = listing(filter(None, rows[0]))
         raise ValueError(
-            f"{path.name} has several columns: name that of the classes as "
-            f"{path.name}:COLUMN. They are {columns}."
+            f"{path.name} has several columns: name that of the classes as {path.name}:COLUMN. "
+            f"They are {listing(filter(None, rows[0]))}."
         )
     raise ValueError(
         f"{path.name} must have lines of one class, or of `sample,class`; its lines have "

@@ -2,86 +2,73 @@
 
 import csv
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from itertools import chain, islice
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from onmf_app.read.cells import unguard_cell
-from onmf_app.read.layouts import ID_HEADINGS, LINES_INSPECTED
+from onmf_app.read.encodings import decode_text
+from onmf_app.read.formats import FORMATS
+from onmf_app.read.layouts import ID_HEADINGS, LINES_INSPECTED, WORDS_OF_A_TEXT, column_of_texts
 from onmf_app.read.sources import Row, json_objects, open_workbook, sheet_rows
-from onmf_app.read.streams import LONGEST_LINE, Note, Progress, decode_text, ignore, listing
-from onmf_app.read.streams import text_blocks
+from onmf_app.read.streams import LONGEST_LINE, File, listing
 from onmf_app.read.tables import separator
 
 TEXT_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq", ".xlsx")
 NO_TEXT = (".npy", ".npz", ".mtx", ".h5ad", ".h5", ".hdf5", ".json")
-WORDS_OF_A_TEXT = 4  # in most cells of a column; names and classes have fewer
 ROWS_INSPECTED = 20
 MOST_NUMBERS = 2  # columns of numbers beside texts; with more, the numbers may be what is meant
 
 
 def read_documents(
-    path: Path,
-    column: str | None,
-    id_column: str | None,
-    encoding: str | None,
-    links: bool,
-    note: Note,
-    progress: Progress,
+    file: File, column: str | None, id_column: str | None, links: bool
 ) -> tuple[list[str], list[str], list[Row]]:
     """Texts, their names, and for a table all of its cells.
 
     Files are named by their path in the folder, lines and rows by their number from 1. Empty texts
     stay, except at the end of a file.
     """
-    ending = text_ending(path)
-    if path.is_file() and ending in NO_TEXT:
-        raise ValueError(f"{path.name} has no texts: give a folder, a text file or a table.")
     rows: list[Row] = []
-    if path.is_file() and (ending in TEXT_TABLES or column is not None):
-        rows = _without_empty_end([*table_rows(path, ending, encoding, note, progress)])
-        texts, names = _from_rows(path.name, rows, column, id_column)
-    elif path.is_dir():
-        found = _from_folder(path, links, encoding, note, progress)
+    if file.path.is_file() and file.ending in NO_TEXT:
+        raise ValueError(f"{file.name} has no texts: give a folder, a text file or a table.")
+    if file.path.is_dir():
+        found = _from_folder(file, links)
         texts, names = [*found.values()], [*found]
+    elif file.ending in TEXT_TABLES or column is not None:
+        rows = _without_empty_end([*table_rows(file)])
+        texts, names = _from_rows(file.name, rows, column, id_column)
     else:
-        lines = chain.from_iterable(text_blocks(path, encoding, note, progress))
-        texts = _without_empty_end([line.decode("utf-8", "replace").strip() for line in lines])
+        texts = _without_empty_end([line.strip() for line in file.lines()])
         names = [str(i) for i in range(1, len(texts) + 1)]
     if not any(texts):
-        raise ValueError(f"{path.name} is empty: it has no documents.")
+        raise ValueError(f"{file.name} is empty: it has no documents.")
     return texts, names, rows
 
 
-def text_ending(path: Path) -> str:
-    return Path(path.name.lower().removesuffix(".gz")).suffix
-
-
 def find_documents(
-    path: Path, numbers_endings: Collection[str], drop: Collection[str], encoding: str | None
+    path: Path, drop: Collection[str] = (), encoding: str | None = None
 ) -> str | None:
     """The column of texts, or "" for files and lines; None if the input is something else.
 
     Documents are a folder of files of no format of numbers, a `.txt` file whose lines are words, or
     a table with texts and at most MOST_NUMBERS columns of numbers, such as a year.
     """
-    ending = text_ending(path)
+    file = File(path, encoding)
     if path.is_dir():
         from onmf.files import visible_files
 
         names = [name.name.lower() for name in visible_files(path, links=True)]
-        plain = all(n.endswith(".txt") or not n.endswith(tuple(numbers_endings)) for n in names)
-        return "" if names and plain and not path.name.lower().endswith(".parquet") else None
-    if not path.is_file() or ending not in (*TEXT_TABLES, ".txt"):
+        others = [n.removesuffix(".gz") for n in names if not n.endswith(".txt")]
+        plain = not any(n.endswith((*FORMATS,)) for n in others)
+        return "" if names and plain and file.ending not in FORMATS else None
+    if not path.is_file() or file.ending not in (*TEXT_TABLES, ".txt"):
         return None
     try:
-        if ending == ".txt":
-            lines = chain.from_iterable(text_blocks(path, encoding))
-            few = [line.decode("utf-8", "replace") for line in islice(lines, LINES_INSPECTED)]
-            return "" if _are_texts(few) else None
-        rows = [*islice(table_rows(path, ending, encoding), ROWS_INSPECTED)]
+        if file.ending == ".txt":
+            return "" if _are_texts([*islice(file.lines(), LINES_INSPECTED)]) else None
+        rows = [*islice(table_rows(file), ROWS_INSPECTED)]
     except (ValueError, ImportError):
         return None  # for the reader of tables, whose message says more
     columns: dict[str, list[Any]] = defaultdict(list)
@@ -93,15 +80,6 @@ def find_documents(
     if len(numbers - ID_HEADINGS) > MOST_NUMBERS:
         return None
     return column_of_texts({n: [*map(str, c)] for n, c in columns.items() if n not in numbers})
-
-
-def column_of_texts(columns: dict[str, list[str]]) -> str | None:
-    """The column whose cells have most words, if most have so many that they are texts."""
-    words = {
-        name: median(len(cell.split()) for cell in cells) for name, cells in columns.items() if cells
-    }
-    longest = max(words, key=lambda name: words[name], default=None)
-    return longest or None if longest is not None and words[longest] >= WORDS_OF_A_TEXT else None
 
 
 def _are_texts(lines: list[str]) -> bool:
@@ -131,7 +109,11 @@ def _from_rows(
 ) -> tuple[list[str], list[str]]:
     """One document per row of a table."""
     known = list(dict.fromkeys(name for row in rows for name in row))
-    column, id_column = wanted = [_spelled(name, known) for name in (column, id_column)]
+    wanted = []
+    for name in (column, id_column):  # capitals do not matter, if only one column is meant
+        alike = [own for own in known if name is not None and own.lower() == name.lower()]
+        wanted.append(alike[0] if name not in known and len(alike) == 1 else name)
+    column, id_column = wanted
     if column is None or any(name is not None and name not in known for name in wanted):
         lost = [repr(name) for name in wanted if name is not None and name not in known]
         said = f"has no column {listing(lost)}" if lost else "is a table"
@@ -147,98 +129,77 @@ def _from_rows(
     return texts, names
 
 
-def _spelled(name: str | None, known: Sequence[str]) -> str | None:
-    """A column; if there is none of this name, the only one that differs from it by capitals."""
-    alike = [own for own in known if name is not None and own.lower() == name.lower()]
-    return alike[0] if name not in known and len(alike) == 1 else name
-
-
-def table_rows(
-    path: Path,
-    ending: str,
-    encoding: str | None = None,
-    note: Note = ignore,
-    progress: Progress = ignore,
-) -> Iterator[Row]:
+def table_rows(file: File) -> Iterator[Row]:
     """The rows of a table as dictionaries, by the headings."""
-    if ending in (".jsonl", ".ndjson", ".json"):
-        yield from json_objects(path, encoding, note, progress)
+    if file.ending in (".jsonl", ".ndjson", ".json"):
+        yield from json_objects(file)
         return
-    if ending in (".parquet", ".pq"):
+    if file.ending in (".parquet", ".pq"):
         from onmf.rows.parquet import read_rows
 
-        yield from read_rows(path)
+        yield from read_rows(file.path)
         return
-    for number, line in cell_lines(path, ending, encoding, note, progress):
-        if number == 0:
-            headings = [unguard_cell(heading.strip()) for heading in line]
-        elif not line:
-            yield {}
-        elif len(line) != len(headings):
+    headings: list[str] | None = None
+    for number, cells in cell_lines(file):
+        if headings is None:
+            headings = [heading.strip() for heading in cells]
+        elif cells and len(cells) != len(headings):
             raise ValueError(
-                f"{path.name} has {len(line)} cells in line {number} but {len(headings)} in its "
+                f"{file.name} has {len(cells)} cells in line {number} but {len(headings)} in its "
                 "header."
             )
         else:
-            yield dict(zip(headings, map(unguard_cell, line), strict=True))
+            yield dict(zip(headings, cells, strict=False))
 
 
 def cell_lines(
-    path: Path,
-    ending: str,
-    encoding: str | None = None,
-    note: Note = ignore,
-    progress: Progress = ignore,
+    file: File, sheet: str | None = None, spaces: bool = True
 ) -> Iterator[tuple[int, list[str]]]:
-    """The cells of a text table or a first sheet; 0 is the number of the line of headings."""
-    if ending == ".xlsx":
-        with open_workbook(path) as book:
-            rows = sheet_rows(book, book.sheet_names[0])
+    """The cells of each line of a text table, or row of a sheet, from the first one on."""
+    if file.ending == ".xlsx":
+        with open_workbook(file) as book:
+            rows = sheet_rows(book, sheet or book.sheet_names[0])
         start = next((i for i, row in enumerate(rows) if row), len(rows))
-        yield from enumerate(rows[start:])
+        yield from ((i, [*map(unguard_cell, row)]) for i, row in enumerate(rows[start:], start + 1))
         return
-    lines = chain.from_iterable(text_blocks(path, encoding, note, progress))
-    top = [*islice(lines, LINES_INSPECTED)]
-    mark = separator([line.decode("utf-8", "replace") for line in top[:1]], ending)
-    text = (line.decode("utf-8", "replace") + "\n" for line in chain(top, lines))
-    reader, headed = csv.reader(text, delimiter=mark, skipinitialspace=mark == " "), False
+    lines = file.lines()
+    top = [*islice(lines, 1)]
+    mark = separator(top, file.ending)
+    mark = "," if mark == " " and not spaces else mark
+    reader = csv.reader(chain(top, lines), delimiter=mark, skipinitialspace=mark == " ")
     before = csv.field_size_limit(LONGEST_LINE)  # documents exceed the default
     try:
         for cells in reader:
             if cells:
-                yield reader.line_num if headed else 0, cells
-                headed = True
+                yield reader.line_num, [*map(unguard_cell, cells)]
     except csv.Error as error:
-        raise ValueError(
-            f"{path.name} is not a text table at line {reader.line_num}: {error}."
-        ) from error
+        line = reader.line_num
+        raise ValueError(f"{file.name} is not a text table at line {line}: {error}.") from error
     finally:
         csv.field_size_limit(before)
 
 
-def _from_folder(
-    path: Path, links: bool, encoding: str | None, note: Note, progress: Progress
-) -> dict[str, str]:
+def _from_folder(file: File, links: bool) -> dict[str, str]:
     from onmf.files import visible_files
 
-    names = visible_files(path, links)
+    path, names, encoding = file.path, visible_files(file.path, links), file.encoding
     texts: dict[str, str] = {}
     encodings: dict[str, list[str]] = defaultdict(list)  # of files that are not UTF-8
     for done, name in enumerate(map(Path.as_posix, names), 1):
         try:
             texts[name], used = decode_text((path / name).read_bytes(), encoding)
-        except ValueError:
+        except (ValueError, LookupError):
             used = ""
         if used != (encoding or "utf-8"):
             encodings[used].append(name)
-        progress(done, len(names))
+        file.progress(done, len(names))
     if unread := encodings.pop("", []):
         raise ValueError(
-            f"{path.name} has files that are not text in {encoding or 'UTF-8'}: {listing(unread)}. "
+            f"{file.name} has files that are not text in {encoding or 'UTF-8'}: {listing(unread)}. "
             "Name their encoding with --encoding, or move them elsewhere."
         )
     for used, files in encodings.items():
-        note(
+        file.note(
             f"{len(files)} of the {len(names)} files are not UTF-8 and are read as {used}: "
             f"{listing(files)}; --encoding names another one."
         )

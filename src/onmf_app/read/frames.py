@@ -1,9 +1,8 @@
 """From all columns of a table to samples and features: the same for every format.
 
-    columns named by the user  ->  `onmf.prepare.columns`  ->  names, features  ->  genes in rows
+columns named by the user  ->  `onmf.prepare.columns`  ->  names, features  ->  genes in rows
 """
 
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -11,96 +10,116 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from onmf_app.read.annotation import check_unique, class_names, read_labels, value_file
-from onmf_app.read.documents import column_of_texts
-from onmf_app.read.layouts import sample_names
-from onmf_app.read.streams import Note, listing
+from onmf_app.read.annotation import check_unique, class_names, read_labels
+from onmf_app.read.layouts import column_of_texts, remedy, sample_names
+from onmf_app.read.streams import File, listing
 from onmf_app.read.tables import Parsed
 
-TOTALS = [f(w) for w in ("total", "totals", "grand total", "sum", "sums", "summe", "gesamt", "somme")
-          for f in (str.lower, str.upper, str.capitalize, str.title)]  # fmt: skip
+SUM_NAMES = ("total", "totals", "grand total", "sum", "sums", "summe", "gesamt", "somme")
+TOTALS = [f(w) for w in SUM_NAMES for f in (str.lower, str.upper, str.capitalize, str.title)]
+FEW = 20  # columns that are left out one by one
 MEASURED = 10  # columns of numbers, from which on they are what the table is about
 Values = dict[str, list[str]]  # "labels", "time", "batch": a value for each sample
 
 
 def samples_of(
     table: Parsed,
-    name: str,
-    note: Note,
+    file: File,
     asked: dict[str, str],
     *,
-    drop: Sequence[str] = (),
-    raw: bool = False,
-    id_column: str | None = None,
-    features: Sequence[str] | None = None,
-    transpose: bool | None = None,
-    duplicates: str = "number",
+    drop: Sequence[str],
+    raw: bool,
+    id_column: str | None,
+    features: Sequence[str] | None,
+    transpose: bool | None,
+    duplicates: str,
 ) -> tuple[Any, Values, tuple[str, ...]]:
     """A frame of numbers, the values that were asked for, and the columns that were left out."""
     from onmf.prepare.columns import columns
-    from onmf.prepare.genes import rows_are_genes
 
     frame, about, turned, beside = table
+    if frame.index.name in drop:  # that pandas wrote
+        frame, beside = frame.reset_index(drop=True), {frame.index.name}
     turned = turned if transpose is None else transpose
     every = [str(head) for head in frame.columns]
     above = about if turned else {}
-    for spec in asked.values():
-        if spec not in every and spec not in above and value_file(spec) is None:
-            raise ValueError(
-                f"{name} has no column {spec!r} of true classes, and there is no file of that name."
-            )
     gone = {*drop} | {spec for spec in asked.values() if spec not in above}
     places = [j for j, head in enumerate(every) if head not in gone]
-    left = frame.iloc[:, places]
     heads = [every[j] for j in places]
+    left = _taken(frame, places).set_axis(heads, axis=1)
     chosen = columns(left, raw=raw or features is not None)
-    own = chosen.names
-    if id_column is not None:
-        if id_column not in heads:
-            raise ValueError(f"{name} has no column {id_column!r}; its columns are {listing(every)}.")
-        own = heads.index(id_column)
+    own = chosen.names if id_column is None else _place(id_column, heads, file)
     kept = [j for j in chosen.features if j != own]
     out = {j: why for j, why in chosen.left_out.items() if j != own}
-    _note_left_out(left, heads, kept, out, name, note)
+    _note_left_out(left, heads, kept, out, file)
     single = all(left.dtypes.iloc[j] == np.float32 for j in kept)
-    X = left.iloc[:, kept].astype(np.float32 if single else np.float64, copy=False)
+    X = _taken(left, kept).astype(np.float32 if single else np.float64, copy=False)
     X.columns = [heads[j] for j in kept]
     if own is not None:
         X.index = _names(left.iloc[:, own])
-    values = {k: frame.iloc[:, every.index(s)] for k, s in asked.items() if s in {*every} & gone}
-    X, stays = _without_rows(X, {*drop} - {*every} - beside, name, note)
-    named = not isinstance(X.index, pd.RangeIndex)
-    texts = X.index.dtype == object
-    rows = [*map(str, X.index)] if texts else [""] * len(X)
-    genes = transpose is None and named and not turned
-    genes = genes and rows_are_genes(rows, [*X.columns], "" if own is None else heads[own])
-    if features is not None and transpose is None:
-        there = [len({*features} & {*map(str, names)}) for names in (X.columns, X.index)]
-        genes = named and there[1] > 2 * there[0]
+    columns_asked = {
+        k: frame.iloc[:, every.index(s)] for k, s in asked.items() if s in {*every} & gone
+    }
+    X, stays = _without_rows(X, {*drop} - {*every} - beside, file)
+    heading = "" if own is None else heads[own]
+    genes = transpose is None and not turned and _are_features(X, heading, features)
     if turned or genes:
         if transpose is None:
-            note(f"{name} has features as rows, so it was transposed; --no-transpose keeps it.")
+            file.note(
+                f"{file.name} has features as rows, so it was transposed; --no-transpose keeps it."
+            )
         X = X.T
         X.index, X.columns = pd.Index(sample_names(X.index)), X.columns.map(str)
         found = {k: [above[s][places[j]] for j in kept] for k, s in asked.items() if s in above}
     else:
-        found = {key: column[stays].tolist() for key, column in values.items()}
+        found = {key: column[stays].tolist() for key, column in columns_asked.items()}
     if features is not None:
         X = _of_model(X, features)
     if not X.index.is_unique:
-        check_unique([*map(str, X.index)], "samples", name)
-    X = merged(X, duplicates, name, note)
-    for key, spec in asked.items():
-        samples = [*map(str, X.index)]
-        if key in found:
-            found[key] = class_names(found[key], samples, f"column {spec!r} of {name}")
-        else:
-            found[key] = read_labels(spec, samples)
-    return X, found, tuple(heads[j] for j, why in out.items() if why != "text")
+        check_unique([*map(str, X.index)], "samples", file.name)
+    X = merged(X, duplicates, file)
+    values = {
+        key: class_names(found[key], [*map(str, X.index)], f"column {spec!r} of {file.name}")
+        if key in found else read_labels(spec, [*map(str, X.index)], file.name)
+        for key, spec in asked.items()
+    }  # fmt: skip
+    return X, values, tuple(heads[j] for j, why in out.items() if why != "text")
+
+
+def _place(column: str, heads: list[str], file: File) -> int:
+    if column not in heads:
+        known = listing(heads)
+        raise ValueError(f"{file.name} has no column {column!r}; its columns are {known}.")
+    return heads.index(column)
+
+
+def _are_features(X: Any, heading: str, features: Sequence[str] | None) -> bool:
+    """Whether the rows are genes, or what a model calls its features."""
+    from onmf.prepare.genes import rows_are_genes
+
+    if isinstance(X.index, pd.RangeIndex):
+        return False
+    if features is not None:
+        there = [len({*features} & {*map(str, names)}) for names in (X.columns, X.index)]
+        return there[1] > 2 * there[0]
+    rows = [*X.index] if X.index.dtype == object else [""] * len(X)
+    return bool(rows_are_genes(rows, [*X.columns], heading))
+
+
+def _taken(frame: Any, places: list[int]) -> Any:
+    """Some columns; if few are left out, the others are not copied."""
+    gone = sorted({*range(frame.shape[1])} - {*places})
+    if len(gone) > FEW:
+        return frame.iloc[:, places]
+    some = frame.copy(deep=False)
+    some.columns = range(frame.shape[1])
+    for j in gone:
+        del some[j]
+    return some
 
 
 def _note_left_out(
-    left: Any, heads: list[str], kept: list[int], out: dict[int, str], name: str, note: Note
+    left: Any, heads: list[str], kept: list[int], out: dict[int, str], file: File
 ) -> None:
     """Say which columns are no features; refuse a table without any."""
     words = {
@@ -108,21 +127,25 @@ def _note_left_out(
         for j, why in out.items() if why == "text"
     }  # fmt: skip
     texts = column_of_texts(words) if len(kept) < MEASURED else None
-    remedy = "documents are read with --text-column"
-    remedy += "" if texts is None else f" {shlex.quote(texts)}"
     if not kept:
         raise ValueError(
-            f"{name} has no column of numbers; {remedy}, and classes of the samples of another "
-            "table are read with --labels FILE:COLUMN."
+            f"{file.name} has no column of numbers; {remedy(texts)}, and classes of the samples of "
+            "another table are read with --labels FILE:COLUMN."
         )
-    if plain := [head for head in words if head]:
-        said = f"; {remedy}" if texts in plain else ""
-        note(f"{name} has columns without numbers, which are not used: {listing(plain)}{said}.")
+    said = f"; {remedy(texts)}" if texts is not None else ""
+    note_left_out(file, {heads[j]: why for j, why in out.items()}, said)
+
+
+def note_left_out(file: File, out: dict[str, str], remedy: str = "") -> None:
+    """Say which columns are no features."""
+    if plain := [head for head in out if head and out[head] == "text"]:
+        which = f"{listing(plain)}{remedy}"
+        file.note(f"{file.name} has columns without numbers, which are not used: {which}.")
     reasons = dict.fromkeys(why for why in out.values() if why != "text")
     if said := "; ".join(
-        f"{listing(repr(heads[j]) for j in out if out[j] == why)} ({why})" for why in reasons
+        f"{listing(repr(head) for head in out if out[head] == why)} ({why})" for why in reasons
     ):
-        note(f"{name}: left out as no measurements: {said}; --raw keeps them.")
+        file.note(f"{file.name}: left out as no measurements: {said}; --raw keeps them.")
 
 
 def _names(column: Any) -> Any:
@@ -134,16 +157,16 @@ def _names(column: Any) -> Any:
     return pd.Index(column.astype(object).map(lambda c: "" if c is None or c != c else str(c)))
 
 
-def _without_rows(X: Any, gone: set[str], name: str, note: Note) -> tuple[Any, Any]:
+def _without_rows(X: Any, gone: set[str], file: File) -> tuple[Any, Any]:
     """The rows that are not to be dropped, nor named as, and equal to, the sum of all others."""
     stays = np.ones(len(X), bool)
     if gone:
         samples = X.index.map(str)
         if unknown := gone - {*samples}:
             said = listing(sorted(map(repr, unknown)))
-            raise ValueError(f"{name} has no column or row {said} to drop.")
+            raise ValueError(f"{file.name} has no column or row {said} to drop.")
         stays &= ~samples.isin([*gone])
-    sums = np.flatnonzero(X.index.isin(TOTALS) & stays) if X.index.dtype == object else []
+    sums = np.flatnonzero(X.index.isin(TOTALS) & stays)
     if len(sums):
         others = X[stays & ~X.index.isin(TOTALS)]
         total = np.nansum(others, axis=0)
@@ -151,7 +174,7 @@ def _without_rows(X: Any, gone: set[str], name: str, note: Note) -> tuple[Any, A
         stays[equal] = False
         if equal:
             said = listing(repr(X.index[i]) for i in equal)
-            note(f"{name}: {said} is the sum of the others, and left out.")
+            file.note(f"{file.name}: {said} is the sum of the others, and left out.")
     return (X if stays.all() else X[stays]), stays
 
 
@@ -165,13 +188,13 @@ def _of_model(X: Any, features: Sequence[str]) -> Any:
     return X.iloc[:, found] if found else X
 
 
-def merged(X: Any, how: str, name: str, note: Note) -> Any:
+def merged(X: Any, how: str, file: File) -> Any:
     """Features of the same name: TP53, TP53.1, ...; added up; or only the first."""
     repeated = [head for head, times in Counter(X.columns).items() if times > 1]
     if not repeated:
         return X
     if how == "refuse":
-        check_unique([*X.columns], "features", name)
+        check_unique([*X.columns], "features", file.name)
     if how == "number":
         taken, seen, names = {*X.columns}, Counter[str](), []
         for head in X.columns:
@@ -182,10 +205,15 @@ def merged(X: Any, how: str, name: str, note: Note) -> Any:
             seen[head] += not seen[head]
             taken.add(new)
             names.append(new)
-        note(f"{name} has several features named {listing(map(repr, repeated))}, which are "
-             "numbered; --duplicates sum adds them up.")  # fmt: skip
+        said = listing(map(repr, repeated))
+        file.note(
+            f"{file.name} has several features named {said}, which are numbered; --duplicates sum "
+            "adds them up."
+        )
         return X.set_axis(names, axis=1)
     again = X.columns.duplicated()
     done = "were summed" if how == "sum" else "except the first were dropped"
-    note(f"{name} has {again.sum()} repeated feature names; features of the same name {done}.")
+    file.note(
+        f"{file.name} has {again.sum()} repeated feature names; features of the same name {done}."
+    )
     return X.loc[:, ~again] if how == "first" else X.T.groupby(level=0, sort=False).sum().T

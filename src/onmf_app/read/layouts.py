@@ -9,10 +9,12 @@ Works on the first lines of cells, so text tables, workbooks and JSON are read a
 """
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise, takewhile
 from pathlib import PurePosixPath
+from statistics import median
 from typing import NamedTuple
 
 from onmf_app.read.cells import Number, has_no_value, is_amount, is_cell
@@ -32,6 +34,7 @@ ANNOTATIONS = {
     "#otu id": {"taxonomy"},
 }
 ALIGNMENTS = re.compile(r"(\.sorted|Aligned\.sortedByCoord\.out)?\.(bam|sam|cram)$")
+WORDS_OF_A_TEXT = 4  # in most cells of a column; names and classes have fewer
 FEWEST_SPACED = 3  # numbers at equal steps, such as years, that may be a header
 CERTAIN = 5  # such numbers that are one wherever they lie: 2 in 1,000 lines of five small counts
 FEWEST_RISING = 6  # numbers that rise at any steps: one line in 720 does by chance
@@ -225,3 +228,15 @@ def is_text(number: Number, cells: Sequence[str]) -> bool:
     """Whether most values of a column are no numbers in any notation."""
     values = [cell for cell in cells if not has_no_value(cell)]
     return 2 * sum(not is_amount(c) and not is_cell(number, c) for c in values) > len(values)
+
+
+def column_of_texts(columns: dict[str, list[str]]) -> str | None:
+    """The column whose cells have most words, if most have so many that they are texts."""
+    words = {n: median(len(c.split()) for c in cells) for n, cells in columns.items() if cells}
+    longest = max(words, key=lambda name: words[name], default=None)
+    return longest or None if longest is not None and words[longest] >= WORDS_OF_A_TEXT else None
+
+
+def remedy(texts: str | None) -> str:
+    """How to cluster the texts of a table."""
+    return f"documents are read with --text-column {shlex.quote(texts or '')}".removesuffix(" ''")

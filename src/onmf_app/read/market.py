@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from onmf_app.read.streams import Progress, open_bytes, text_blocks
+from onmf_app.read.streams import File
 
 NAMES_OF_ROWS, NAMES_OF_COLUMNS = ("features", "genes"), ("barcodes",)  # .tsv files
 NUMBERS_PER_VALUE = {"real": 1, "double": 1, "integer": 1, "unsigned-integer": 1, "pattern": 0}
@@ -23,8 +23,8 @@ PIECE = 1 << 18  # bytes, which hold a whole line
 class Body:
     """The entries for pandas, without lines longer than any entry; an error is kept."""
 
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
+    def __init__(self, stream: Any, told: Any) -> None:
+        self._stream, self._told = stream, told
         self.error: Exception | None = None
 
     def __iter__(self) -> Iterator[bytes]:
@@ -38,69 +38,64 @@ class Body:
         except Exception as error:
             self.error = error
             raise
+        self._told()
         return text
 
 
-def read_market(path: Path, progress: Progress) -> tuple[Any, list[str] | None, list[str] | None]:
+def read_market(file: File) -> tuple[Any, list[str] | None, list[str] | None]:
     """The matrix, and the names of its rows and columns if there are files of them."""
     try:
-        X = _matrix(path, progress)
-    except (ValueError, LookupError, OverflowError, UnicodeError, pd.errors.ParserError) as error:
-        said = str(error)
-        if not said.startswith(path.name):
-            said = f"{path.name} cannot be read as Matrix Market: {said.removesuffix('.')}."
-        raise ValueError(said) from error
+        X = _matrix(file)
+    except (ValueError, LookupError, OverflowError, pd.errors.ParserError) as error:
+        said = " ".join(str(error).split()).removesuffix(".")
+        if said.startswith(file.name):
+            raise
+        raise ValueError(f"{file.name} cannot be read as Matrix Market: {said}.") from error
     n, m = X.shape
-    return X, _names(path, NAMES_OF_ROWS, n), _names(path, NAMES_OF_COLUMNS, m)
+    return X, _names(file, NAMES_OF_ROWS, n), _names(file, NAMES_OF_COLUMNS, m)
 
 
-def _matrix(path: Path, progress: Progress) -> Any:
+def _matrix(file: File) -> Any:
     """An array from columns, or a csr_array from triples (i, j, value) with i, j from one."""
     from onmf.rows import check_extent, check_memory, check_size
 
-    with open_bytes(path) as (stream, taken):
-        size = path.stat().st_size
-        (n, m), entries, width = _read_head(stream)
-        sparse = width > 1
-        if sparse:
-            check_extent((n, m), entries, "it")
-        check_size(2 * entries * width, size, "it")  # a digit and a space each
-        check_memory(16 * entries * width, path.name)  # the parts and their concatenation
-        body, parts, found = Body(stream), list[Any](), 0
+    with file.open() as (stream, told):
+        shape, entries, width = _read_head(stream)
+        if width > 1:
+            check_extent(shape, entries, "it")
+        check_size(2 * entries * width, file.path.stat().st_size, "it")  # a digit and a space each
+        check_memory(16 * entries * width, file.name)  # the parts and their concatenation
+        body, parts = Body(stream, told), list[Any]()
         try:
-            chunks = pd.read_csv(
+            for part in pd.read_csv(
                 body, sep=r"\s+", header=None, names=range(width + 1), index_col=False,
-                keep_default_na=False, chunksize=CHUNK, float_precision="round_trip",
-            ) if entries else ()  # fmt: skip
-            for chunk in chunks:
-                found += len(chunk)
-                if found > entries:
-                    raise ValueError(f"it has {found} or more entries instead of {entries}")
-                if not chunk[width].isna().all():
-                    raise ValueError("it has more numbers in a line than an entry")
-                for j in range(width):
-                    if chunk[j].dtype.kind not in "iuf" or chunk[j].isna().any():
-                        raise ValueError("it has an entry that is not a number")
-                parts.append(chunk.iloc[:, :width])
-                progress(taken(), size)
-        except (pd.errors.ParserError, pd.errors.EmptyDataError):
-            if body.error is not None:
-                raise body.error from None
-            raise
-        if not entries and stream.read().strip():
-            raise ValueError("it has entries, but declares none")
-    if found != entries:
+                keep_default_na=False, na_values=[""], chunksize=CHUNK,
+                float_precision="round_trip",
+            ):  # fmt: skip
+                numbers = part.iloc[:, :width]
+                if not len(part):
+                    continue
+                if not part[width].isna().all() or any(k.kind not in "iuf" for k in numbers.dtypes):
+                    raise ValueError("it has an entry that is not a number, or a line with more")
+                if numbers.isna().any(axis=None):
+                    raise ValueError("it has a line without a number")
+                parts.append(numbers)
+                if sum(map(len, parts)) > entries:
+                    raise ValueError(f"it has more than the {entries} entries that it declares")
+        except pd.errors.EmptyDataError:
+            pass
+        except pd.errors.ParserError as error:
+            raise body.error or error from None
+    if (found := sum(map(len, parts))) != entries:
         raise ValueError(f"it has {found} entries instead of {entries}")
-    if not sparse:
-        values = [part[0].to_numpy(np.float64) for part in parts]
-        return np.ascontiguousarray(np.concatenate([np.empty(0), *values]).reshape((m, n)).T)
-    i, j = (np.concatenate([np.empty(0), *(part[c].to_numpy() for part in parts)]) for c in (0, 1))
-    for place, end in ((i, n), (j, m)):
-        if not ((place >= 1) & (place <= end) & (place == np.floor(place))).all():
-            raise ValueError("it has entries outside its shape")
-    values = [part[2].to_numpy(np.float64) for part in parts] if width == 3 else [np.ones(entries)]
-    places = i.astype(np.int64) - 1, j.astype(np.int64) - 1
-    return sp.csr_array((np.concatenate([np.empty(0), *values]), places), shape=(n, m))
+    X = np.concatenate([np.empty((0, width)), *(part.to_numpy(np.float64) for part in parts)])
+    if width == 1:
+        return np.ascontiguousarray(X.reshape(shape, order="F"))
+    places = X[:, :2]
+    if not ((places >= 1) & (places <= shape) & (places == np.floor(places))).all():
+        raise ValueError("it has entries outside its shape")
+    i, j = places.T.astype(np.int64) - 1
+    return sp.csr_array((X[:, 2] if width == 3 else np.ones(len(X)), (i, j)), shape=shape)
 
 
 def _read_head(stream: Any) -> tuple[tuple[int, int], int, int]:
@@ -123,17 +118,14 @@ def _read_head(stream: Any) -> tuple[tuple[int, int], int, int]:
     return (sizes[0], sizes[1]), sizes[2], 2 + NUMBERS_PER_VALUE[field]
 
 
-def _names(path: Path, called: tuple[str, ...], count: int) -> list[str] | None:
+def _names(file: File, called: tuple[str, ...], count: int) -> list[str] | None:
     """The first column of a file of names beside the matrix, if there is one."""
-    for name in called:
-        for ending in (".tsv", ".tsv.gz"):
-            beside = path.with_name(name + ending)
-            if beside.is_file():
-                lines = (line for block in text_blocks(beside) for line in block)
-                found = [line.decode().split("\t")[0].strip() for line in lines]
-                if len(found) != count:
-                    raise ValueError(
-                        f"{beside.name} has {len(found)} names, but {path.name} needs {count}."
-                    )
-                return found
+    places = [file.path.with_name(name + end) for name in called for end in (".tsv", ".tsv.gz")]
+    for beside in filter(Path.is_file, places):
+        found = [line.split("\t")[0].strip() for line in File(beside).lines()]
+        if len(found) != count:
+            raise ValueError(
+                f"{beside.name} has {len(found)} names, but {file.name} needs {count}."
+            )
+        return found
     return None

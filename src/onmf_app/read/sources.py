@@ -2,16 +2,15 @@
 
 import json
 import re
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, time
-from pathlib import Path
 from typing import Any
 from xml.parsers.expat import ExpatError, ParserCreate
 from zipfile import BadZipFile, ZipFile
-from zlib import error as ZlibError
 
-from onmf_app.read.streams import Note, Progress, check_unpacked, ignore, text_blocks
+from onmf_app.read.streams import File, check_unpacked
 
 PLACE = re.compile(r"([A-Za-z]{0,3})(\d{1,7})")  # of a cell, or the number of a row
 BEFORE_XML = b"\xef\xbb\xbf \t\r\n"
@@ -21,22 +20,22 @@ Row = dict[str, Any]
 
 
 @contextmanager
-def open_workbook(path: Path) -> Iterator[Any]:
+def open_workbook(source: File) -> Iterator[Any]:
     """A workbook whose parts unpack to no more than any workbook does."""
     from python_calamine import CalamineError, CalamineWorkbook
 
     try:
-        with path.open("rb") as file:
-            _check_parts(file, path.name)
+        with source.path.open("rb") as file:
+            _check_parts(file, source.name)
             file.seek(0)
             with CalamineWorkbook.from_filelike(file) as book:
                 if not book.sheet_names:
                     raise ValueError("it has no sheets")
                 yield book
-    except (CalamineError, ExpatError, BadZipFile, ZlibError, EOFError, NotImplementedError,
+    except (CalamineError, ExpatError, BadZipFile, zlib.error, EOFError, NotImplementedError,
             RuntimeError, LookupError) as error:  # fmt: skip
         said = " ".join(str(error).split()).removesuffix(".")
-        raise ValueError(f"{path.name} cannot be read as a workbook: {said}.") from error
+        raise ValueError(f"{source.name} cannot be read as a workbook: {said}.") from error
 
 
 def _check_parts(file: Any, name: str) -> None:
@@ -93,9 +92,8 @@ def sheet_rows(book: Any, sheet: str) -> list[list[str]]:
     rows = [[*map(_text, row)] for row in book.get_sheet_by_name(sheet).iter_rows()]
     lengths = [next((j for j in range(len(row), 0, -1) if row[j - 1]), 0) for row in rows]
     width = max([n for n in lengths if n][:60], default=0)
-    return [
-        (row + [""] * width)[: max(width, n)] if n else [] for row, n in zip(rows, lengths, strict=True)
-    ]
+    padded = ((row + [""] * width)[: max(width, n)] for row, n in zip(rows, lengths, strict=True))
+    return [row if n else [] for row, n in zip(padded, lengths, strict=True)]
 
 
 def _text(value: Any) -> str:
@@ -106,29 +104,26 @@ def _text(value: Any) -> str:
     return str(int(value) if whole else value)
 
 
-def json_objects(
-    path: Path, encoding: str | None = None, note: Note = ignore, progress: Progress = ignore
-) -> Iterator[Row]:
+def json_objects(file: File) -> Iterator[Row]:
     """The objects of a .json list, or of the lines of a file."""
-    blocks = text_blocks(path, encoding, note, progress)
-    if path.name.lower().endswith(".json"):
-        found = _parsed(b"\n".join(line for lines in blocks for line in lines), path.name, "")
+    if file.ending == ".json":
+        found = _parsed("".join(file.lines()), file.name, "")
         if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
             raise ValueError(
-                f"{path.name} is no table: a table in JSON is a list of objects, one for each "
+                f"{file.name} is no table: a table in JSON is a list of objects, one for each "
                 "sample, as pandas writes with to_json(orient='records')."
             )
         yield from found
         return
-    for number, line in enumerate((line for lines in blocks for line in lines), 1):
+    for number, line in enumerate(file.lines(), 1):
         if line.strip():
-            found = _parsed(line, path.name, f" in line {number}")
+            found = _parsed(line, file.name, f" in line {number}")
             if not isinstance(found, dict):
-                raise ValueError(f"{path.name} has no JSON object in line {number}.")
+                raise ValueError(f"{file.name} has no JSON object in line {number}.")
             yield found
 
 
-def _parsed(text: bytes, name: str, where: str) -> Any:
+def _parsed(text: str, name: str, where: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:

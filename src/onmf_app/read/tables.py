@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,13 +33,15 @@ from onmf_app.read.cells import (
 from onmf_app.read.layouts import (
     ID_HEADINGS,
     LINES_INSPECTED,
+    column_of_texts,
     filled,
     find_head,
     geo_fact,
     is_header,
     is_text,
+    remedy,
 )
-from onmf_app.read.streams import Note, listing
+from onmf_app.read.streams import File, listing
 
 ROWS_INSPECTED = 20  # enough to tell text from one wrong cell
 MOST_LISTED = 10  # cells that an error names
@@ -51,7 +53,7 @@ NO_GENE = re.compile(  # rows of HTSeq and STAR that count reads outside genes
     re.IGNORECASE,
 )
 GEO_TABLE = "!series_matrix_table_"
-SPECIAL = re.compile(rb'^"?(__|N_|!series_matrix_table_)', re.MULTILINE)
+SPECIAL = (b"__", b"N_", b"!", b'"__', b'"N_', b'"!')  # lines to look at begin so
 DECIMAL_COMMA = re.compile(r"[+-]?[\d.\s]*\d,\d+([eE][+-]?\d+)?")
 Blocks = Iterator[list[bytes]]  # lines in UTF-8
 
@@ -97,11 +99,9 @@ def as_blocks(rows: Iterable[Sequence[str]]) -> Blocks:
 
 
 def parse(
+    file: File,
     blocks: Blocks,
-    name: str,
-    note: Note,
     *,
-    ending: str = "",
     mark: str | None = None,
     skip_rows: int = 0,
     decimal: str = ".",
@@ -109,6 +109,7 @@ def parse(
     as_text: Collection[str] = (),
 ) -> Parsed:
     """The table in these lines; columns named in `as_text` stay text."""
+    name = file.name
     number = number_reader(decimal, thousands)
     seen: list[bytes] = []
     for block in blocks:
@@ -116,7 +117,7 @@ def parse(
         if sum(bool(s.strip()) and s[:1] != b"!" for s in seen[skip_rows:]) >= LINES_INSPECTED:
             break
     first = [s.decode("utf-8", "replace") for s in seen if s[:1] != b"!"][:LINES_INSPECTED]
-    mark = mark or separator(first, ending)
+    mark = mark or separator(first, file.ending)
     about: dict[str, list[str]] = {}
     top, begins = _top(seen, name, mark, skip_rows, about)
     try:
@@ -129,36 +130,50 @@ def parse(
     headings, header, text, unused = _layout(few, name, number, head.beside)
     text |= {j for j, heading in enumerate(headings) if heading in as_text}
     start = begins[head.lines[header][0]] - 1
-    rest = chain([seen[start:]], blocks)
-    body = Body(rest, name, mark, len(headings), start)
+    body = Body(chain([seen[start:]], blocks), file, mark, len(headings), start)
     kept = [j for j in range(len(headings)) if j not in unused]
     digits = max(sum(c.isdigit() for c in cell) for row in few for cell in row)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", pd.errors.DtypeWarning)
-            found = pd.read_csv(
-                body, sep=mark, header=None, names=range(len(headings)), index_col=False,
-                usecols=kept, dtype=dict.fromkeys(text & {*kept}, str), keep_default_na=False,
-                na_values={j: NA_VALUES for j in kept if j not in text}, decimal=decimal,
-                float_precision="high" if digits <= MOST_EXACT else "round_trip",
-            )  # fmt: skip
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeError) as error:
-        if body.error is not None:
-            raise body.error from None
-        raise ValueError(f"{name} is not a text table: {' '.join(str(error).split())}.") from error
-    columns = _numbers(found, headings, text, body, number, note, decimal, thousands)
-    if body.outside:
-        note(f"{name}: {listing(map(repr, body.outside))} count reads outside of genes, and are "
-             "left out.")  # fmt: skip
-    frame, remarks = _without_ends(columns, text)
-    if remarks := [*remarks, *(cells[0] for _, cells in body.short)]:
-        note(f"{name}: {listing(map(repr, remarks))} has no numbers, and is left out.")
-    if not header and text - {0}:
-        note(f"{name} has no header: its first line is a sample, and columns are numbered from 0.")
+    found = _read(body, kept, text, decimal, digits <= MOST_EXACT)
+    bad, limits = _make_numbers(found, text, number)
+    if bad:
+        words = {headings[j]: [r[j] for r in few[header:] if len(r) > j] for j in text & {*kept}}
+        listed = {headings[j]: [(body.line(i), c) for i, c in own] for j, own in bad.items()}
+        raise NotNumbersError(name, listed, decimal == "." and not thousands, words)
+    ends = takewhile(lambda cells: filled(cells) == 1 and cells[0].strip(), body.tail[::-1])
+    remarks = [cells[0] for cells in ends if len(headings) > 2][::-1]  # footnotes
+    frame = found.iloc[: len(found) - len(remarks)]
+    remarks += [cells[0] for _, cells in body.short]
+    for cells, said in (
+        (limits, "is beyond a limit, and the limit is taken"),
+        (body.outside, "count reads outside of genes, and are left out"),
+        (remarks, "has no numbers, and is left out"),
+    ):
+        if cells:
+            file.note(f"{name}: {listing(map(repr, cells))} {said}.")
+    if not header and text - ({0} if not headings[0] else set()):
+        file.note(f"{name} has no header: its first line is a sample. Columns are numbered from 0.")
     frame.columns = [headings[j] for j in frame.columns]
     about = {key: ["", *(cells[j] for j in kept[1:] if j < len(cells))] for key, cells in
              head.about.items()}  # fmt: skip
     return Parsed(frame, about, head.turned, {headings[j] for j in unused})
+
+
+def _read(body: "Body", kept: list[int], text: set[int], decimal: str, exact: bool) -> Any:
+    """All columns, by position; pandas loses the errors of what it reads from."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pd.errors.DtypeWarning)
+            return pd.read_csv(
+                body, sep=body.mark, header=None, names=range(body.width), index_col=False,
+                usecols=kept, dtype=dict.fromkeys(text & {*kept}, str), keep_default_na=False,
+                na_values={j: NA_VALUES for j in kept if j not in text}, decimal=decimal,
+                float_precision="high" if exact else "round_trip",
+            )  # fmt: skip
+    except (ValueError, OSError) as error:  # of pandas, ValueErrors
+        if body.error is not None:
+            raise body.error from None
+        said = " ".join(str(error).split()).removesuffix(".")
+        raise ValueError(f"{body.file.name} is not a text table: {said}.") from error
 
 
 def _top(
@@ -185,7 +200,8 @@ def _top(
             if len(top) == LINES_INSPECTED:
                 break
     except csv.Error as error:
-        raise ValueError(f"{name} is not a text table at line {reader.line_num}: {error}.") from error
+        line = reader.line_num
+        raise ValueError(f"{name} is not a text table at line {line}: {error}.") from error
     return top, begins
 
 
@@ -212,7 +228,8 @@ def _layout(
             unused.add(j)  # a separator at the end of each line
     starts = [row[0] for row in top[header:] if not has_no_value(row[0])]
     named = bool(starts) and not is_cell(number, starts[0])
-    if named or (header and len(headings) > 1 and headings[0].lower() in ID_HEADINGS):
+    padded = any(cell != "0" and cell[:1] == "0" and cell.isdecimal() for cell in starts)
+    if named or (padded and header and headings[0].lower() in ID_HEADINGS):
         text.add(0)
     if not header:
         classes = 4 * len({*starts[:ROWS_INSPECTED]}) <= len(starts[:ROWS_INSPECTED])
@@ -225,14 +242,16 @@ class Body:
     """What pandas reads: lines that all have as many cells as the header."""
 
     def __init__(
-        self, blocks: Iterator[list[bytes]], name: str, mark: str, width: int, line: int
+        self, blocks: Iterator[list[bytes]], file: File, mark: str, width: int, line: int
     ) -> None:
-        self._blocks, self._name, self._mark, self._width = blocks, name, mark, width
-        self._line, self._rows = line, 0
+        self._blocks, self.file, self.mark, self.width = blocks, file, mark, width
+        self._line, self._rows, self._checked_bytes = line, 0, 1 << 20
         self._places: list[tuple[int, int]] = []  # a row, and the line before it; all that follow
         self.outside: list[str] = []  # counts of reads outside of genes
         self.short: list[tuple[int, list[str]]] = []  # lines with one text, at the end
         self.error: Exception | None = None
+        self._last: list[bytes] = []
+        self._over = False
         m = re.escape(mark.encode())
         self._quoted = re.compile(rb'(?m)(?<![^%s\n])"[^"\n]*"(?![^%s\n])' % (m, m))
         self._parts = self._checked()
@@ -243,10 +262,21 @@ class Body:
     def read(self, size: int = -1) -> bytes:
         """The next lines; an error is kept, as pandas forgets it."""
         try:
+            if (needed := 8 * self._rows * self.width) > self._checked_bytes:
+                from onmf.rows import check_memory
+
+                check_memory(needed, self.file.name)  # and as much again as it grows
+                self._checked_bytes = 2 * needed
             return next(self._parts, b"")
         except Exception as error:
             self.error = error
             raise
+
+    @property
+    def tail(self) -> list[list[str]]:
+        """The cells of the last lines that pandas read."""
+        lines = (line.decode("utf-8", "replace") for line in self._last[-LINES_INSPECTED:])
+        return [*csv.reader(lines, delimiter=self.mark)]
 
     def line(self, row: int) -> int:
         """The line of a row in the file."""
@@ -254,21 +284,28 @@ class Body:
         return before + row - first + 1
 
     def _checked(self) -> Iterator[bytes]:
-        mark = self._mark.encode()
+        mark = self.mark.encode()
         for lines in self._blocks:
-            if self._mark == " ":
+            if self._over:
+                return
+            if self.mark == " ":
                 lines = [b" ".join(line.split()) for line in lines]
             text = b"\n".join([*lines, b""])
-            bare = self._quoted.sub(b"", text) if b'"' in text else text
-            counts = {line.count(mark) for line in bare.split(b"\n")[:-1]}
-            if b'"' not in bare and counts == {self._width - 1} and not SPECIAL.search(text):
+            bare = lines
+            if b'"' in text:
+                bare = self._quoted.sub(b"", text).split(b"\n")[:-1]
+            even = {line.count(mark) for line in bare} == {self.width - 1} and b"\r" not in text
+            even = even and mark * (self.width - 1) not in bare  # nothing in it
+            even = even and not (b'"' in text and any(b'"' in line for line in bare))
+            if even and not {line[:1] for line in lines}.isdisjoint((b"_", b"N", b"!", b'"')):
+                even = not any(line.startswith(SPECIAL) for line in lines)
+            if even:
                 if self.short:
                     self._refuse(*self.short[0])
-                if b"\n\n" in text or text[:1] == b"\n":  # of a table of one column
-                    text = text.lstrip(b"\n")
                 self._places.append((self._rows, self._line))
                 self._rows += len(lines)
                 self._line += len(lines)
+                self._last = lines
                 yield text
             elif lines:
                 yield self._one_by_one(lines)
@@ -286,127 +323,93 @@ class Body:
                 self._line += 1
                 yield lines.popleft().decode("utf-8", "surrogatepass") + "\n"
 
-        reader = csv.reader(feed(), delimiter=self._mark)
-        writer = csv.writer(text, delimiter=self._mark, lineterminator="\n")
+        reader = csv.reader(feed(), delimiter=self.mark)
+        writer = csv.writer(text, delimiter=self.mark, lineterminator="\n")
         while lines:
             before = self._line
             try:
                 cells = next(reader, [])
             except csv.Error as error:
                 raise ValueError(
-                    f"{self._name} is not a text table at line {self._line}: {error}."
+                    f"{self.file.name} is not a text table at line {self._line}: {error}."
                 ) from error
             if not filled(cells):
                 continue
             first = cells[0].strip()
             if first.startswith(GEO_TABLE):
-                self._blocks = iter(())
+                self._over = True
                 break
             if NO_GENE.fullmatch(first):
                 self.outside.append(first)
-            elif len(cells) == self._width:
+            elif len(cells) == self.width:
                 if self.short:
                     self._refuse(*self.short[0])
                 self._places.append((self._rows, before))
                 self._rows += 1
                 writer.writerow(cells)
-            elif self._width > 2 and filled(cells) == 1 and first:
+            elif self.width > 2 and filled(cells) == 1 and first:
                 self.short.append((self._line, cells))
             else:
                 self._refuse(self._line, cells)
-        return text.getvalue().encode("utf-8", "surrogatepass") or b"\n"
+        found = text.getvalue().encode("utf-8", "surrogatepass")
+        self._last = [line for line in found.split(b"\n") if line] or self._last
+        return found or b"\n"
 
     def _refuse(self, line: int, cells: list[str]) -> None:
         raise ValueError(
-            f"{self._name} has {len(cells)} cells in line {line} but {self._width} above it; lines "
-            "above a table are left out with --skip-rows."
+            f"{self.file.name} has {len(cells)} cells in line {line} but {self.width} above it; "
+            "lines above a table are left out with --skip-rows."
         )
 
 
-def _numbers(
-    found: Any,
-    headings: list[str],
-    text: set[int],
-    body: Body,
-    number: Number,
-    note: Note,
-    decimal: str,
-    thousands: str,
-) -> dict[int, Any]:
-    """The columns: numbers in double precision, and text as it was before `guard_cell`."""
-    bad: dict[int, list[tuple[int, str]]] = {}  # rows and cells, by column
+def _make_numbers(
+    found: Any, text: set[int], number: Number
+) -> tuple[dict[int, list[tuple[int, str]]], list[str]]:
+    """Numbers where pandas found none, and text as it was before `guard_cell`.
+
+    Returns rows and cells that are not numbers, by column; and limits such as <20.
+    """
+    bad: dict[int, list[tuple[int, str]]] = {}
     limits: dict[str, None] = {}
-    columns: dict[int, Any] = {}
-    for j in found.columns:
+    for j in [j for j in found.columns if found[j].dtype.kind not in "iuf"]:
         values = found[j]
         if j in text:
-            guarded = values.str.startswith("'", na=False)
-            columns[j] = values.where(~guarded, values.map(unguard_cell)) if guarded.any() else values
-            continue
-        if values.dtype.kind in "iuf":
-            columns[j] = values.to_numpy(np.float64)
+            if values.str.startswith("'", na=False).any():
+                found[j] = values.map(unguard_cell)
             continue
         codes, cells = pd.factorize(values)
-        parsed = np.full(len(cells) + 1, np.nan)
-        wrong = []
+        parsed, wrong = np.full(len(cells) + 1, np.nan), []
         for i, cell in enumerate(cells):
             plain = str(cell)
             if LIMIT.match(plain):
                 limits[plain] = None
                 plain = LIMIT.sub("", plain)
-            if is_cell(number, plain) or not isinstance(cell, str):
+            if is_cell(number, plain) or isinstance(cell, float):
                 parsed[i] = number(plain)
             elif not has_no_value(plain):
                 wrong.append(i)
-        columns[j] = parsed[codes]
+        found[j] = parsed[codes]
         if wrong:
-            rows = np.flatnonzero(np.isin(codes, wrong))[:MOST_LISTED]
-            bad[j] = [(int(row), str(values.iloc[row])) for row in rows]
-    if bad:
-        listed = {headings[j]: [(body.line(i), c) for i, c in own] for j, own in bad.items()}
-        raise NotNumbersError(body._name, listed, decimal, thousands)
-    if limits:
-        note(f"{body._name}: {listing(map(repr, limits))} is beyond a limit, and the limit is taken.")
-    return columns
-
-
-def _without_ends(columns: dict[int, Any], text: set[int]) -> tuple[Any, list[str]]:
-    """The frame without empty rows, and without footnotes: a name at the end, and nothing else."""
-    frame = pd.DataFrame(columns, copy=False)
-    n, m = frame.shape
-    plain = [j for j in columns if j not in text]
-    words = [j for j in columns if j in text]
-    bare = np.ones(n, bool)
-    for j in plain:
-        if not bare.any():
-            break
-        bare &= np.isnan(columns[j])
-    if not plain or not bare.any():
-        return frame, []
-    rows = np.flatnonzero(bare)
-    cells = [[c for c in row if c] for row in frame.loc[rows, words].to_numpy().tolist()]
-    few = {int(i): own for i, own in zip(rows, cells, strict=True)}
-    gone = [i for i, own in few.items() if not own]
-    remarks, last = [], n - 1
-    while m > 2 and 0 in text and last in few and len(few[last]) < 2:
-        remarks += few[last]
-        gone += [last]
-        last -= 1
-    return frame.drop(index=gone).reset_index(drop=True), remarks[::-1]
+            rows = np.flatnonzero(np.isin(codes, wrong))[:MOST_LISTED].tolist()
+            bad[j] = [(row, str(values.iloc[row])) for row in rows]
+    return bad, [*limits]
 
 
 class NotNumbersError(ValueError):
-    """Which cells are not numbers, and what may help."""
+    """Which cells, by column, are not numbers, and what may help."""
 
     def __init__(
-        self, name: str, bad: dict[str, list[tuple[int, str]]], decimal: str, thousands: str
+        self,
+        name: str,
+        bad: dict[str, list[tuple[int, str]]],
+        plain: bool,
+        words: dict[str, list[str]],
     ) -> None:
-        each = MOST_LISTED if len(bad) == 1 else 1
-        listed = [(c, line, column) for column in bad for line, c in bad[column][:each]]
-        where = "; ".join(
-            f"{c[:50]!r} in line {i}, column {column}" for c, i, column in listed[:MOST_LISTED]
-        )
-        if more := len(bad) - len({column for *_, column in listed[:MOST_LISTED]}):
+        texts, each = column_of_texts(words), MOST_LISTED if len(bad) == 1 else 1
+        shown = [(c, line, column) for column in bad for line, c in bad[column][:each]]
+        shown = shown[: MOST_LISTED if texts is None else 1]
+        where = "; ".join(f"{c[:50]!r} in line {i}, column {column}" for c, i, column in shown)
+        if more := len(bad) - len({column for *_, column in shown}):
             where += f"; and in {more} more columns"
         cells = [cell.strip() for found in bad.values() for _, cell in found]
         commas = [cell for cell in cells if DECIMAL_COMMA.fullmatch(cell)]
@@ -414,7 +417,9 @@ class NotNumbersError(ValueError):
         self.decimal_commas = len(groups) < len(commas) == len(cells)
         drop = " ".join(f"--drop {column!r}" for column in bad)
         advice = f"; columns that are no features are left out with {drop}"
-        if (commas or groups) and decimal != "," and not thousands:
+        if (commas or groups) and plain:
             advice = "; if the comma is a decimal sign, use --decimal , and if it groups digits, "
             advice += "use --thousands ,"
+        if texts is not None:
+            advice = f"; {remedy(texts)}{advice}"
         super().__init__(f"{name} has cells that are not numbers: {where}{advice}.")

@@ -1,4 +1,4 @@
-/* The loops of `row_problems` and `exchange` in C, for arrays that Python hands over as buffers.
+/* The loops of `numpy_kernels` and `exchange` in C, for arrays that Python hands over as buffers.
 
    Each kernel has one line in KERNELS: its name, what it takes, and its code for each instruction
    set. `call` checks every array against that line before the kernel runs, and lets go of the

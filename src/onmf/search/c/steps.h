@@ -25,7 +25,7 @@ HELPER void FN(step)(const T *last, const T *now, const double *image, int is_si
         new[z] *= scale;
 }
 
-/* As `row_problems.ritz`, for one ray, into `new`; 0 if its image is zero. */
+/* As `numpy_kernels.ritz`, for one ray, into `new`; 0 if its image is zero. */
 HELPER int FN(ritz)(const T *last, const double *Su, const T *now, const double *Sw, double *new,
                     int64_t width)
 {

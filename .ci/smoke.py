@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 import onmf
 from onmf import metrics
 from onmf.rows import open_rows
-from onmf_app.read.formats import read_table
+from onmf_app.read import read_input
 
 EXTRAS = {"matplotlib": "plot", "h5py": "h5ad", "pyarrow": "parquet",
           "dask": "dask", "anndata": "anndata"}  # fmt: skip
@@ -36,8 +36,8 @@ def main() -> None:
         assert onmf.page.html(model, digits.data).startswith("<!doctype html>")
         for file in ("x.parquet", "x.h5ad"):
             (folder / file).touch()
-        asks("parquet", lambda: read_table(folder / "x.parquet"))
-        asks("h5ad", lambda: read_table(folder / "x.h5ad"))
+        asks("parquet", lambda: read_input(folder / "x.parquet"))
+        asks("h5ad", lambda: read_input(folder / "x.h5ad"))
         asks("parquet", lambda: open_rows(folder / "x.parquet"))
         asks("h5ad", lambda: open_rows(folder / "x.h5ad"))
         table = folder / "x.csv"

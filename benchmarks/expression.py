@@ -22,7 +22,7 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 from onmf import ONMF, choose_k
 from onmf.datasets import load_tcga_mirna, load_tcga_rnaseq
 from onmf.prepare import Variable, default_preparation
-from onmf_app.read.formats import read_table
+from onmf_app.read import read_input
 from sets import folder
 from tables import table, write_section
 
@@ -174,8 +174,8 @@ def laboratory_files(files: Path) -> Iterator[tuple[str, Expression]]:
         ("CEL-Seq2, three cell lines", "sc_celseq2.count.csv.gz",
          "sc_celseq2.metadata.csv.gz:cell_line_demuxlet"),
     ):  # fmt: skip
-        found = read_table(files / file, labels=f"{files}/{classes}")
-        yield name, Expression(found.X, found.features, found.labels)
+        found = read_input(files / file, labels=f"{files}/{classes}")
+        yield name, Expression(found.data.to_numpy(), found.features, found.classes)
 
 
 def leukaemias() -> Iterator[tuple[str, Expression]]:

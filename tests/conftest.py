@@ -166,7 +166,7 @@ def page(monkeypatch):
         asked.append(SimpleNamespace(model=model, X=X, **facts))
         return "<!doctype html>"
 
-    monkeypatch.setattr("onmf_app.runs.page.html", html)
+    monkeypatch.setattr("onmf.page.html", html)
     return asked
 
 

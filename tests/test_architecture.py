@@ -16,7 +16,7 @@ from syntax import nodes
 ROOT = Path(onmf.__file__).parent
 ARROWS = """
 exceptions ->
-rows -> exceptions rows
+rows -> exceptions prepare rows
 result -> rows
 palm -> palm result rows
 search -> palm rows search

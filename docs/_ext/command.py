@@ -5,7 +5,7 @@ from typing import Any
 from docutils import nodes
 from docutils.parsers.rst import Directive
 
-from onmf_app import commands
+from onmf_app import program
 
 WIDTH = 88  # columns
 
@@ -17,10 +17,10 @@ class Help(Directive):
 
     def run(self) -> list[nodes.Node]:
         asked: dict[str, Any] = {"resilient_parsing": True, "max_content_width": WIDTH}
-        command: Any = commands
+        command: Any = program
         context = command.make_context("onmf", [], **asked)
         for name in self.arguments:
-            command = commands.get_command(context, name)
+            command = program.get_command(context, name)
             context = command.make_context(name, [], parent=context, **asked)
         context.terminal_width = WIDTH
         text = command.get_help(context)

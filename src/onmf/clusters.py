@@ -7,6 +7,7 @@ The preparation and the model are one scikit-learn pipeline, which takes data as
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self, Unpack
 
@@ -34,7 +35,7 @@ from onmf.prepare.default import STEPS
 from onmf.prepare.texts import as_texts
 from onmf.result import html_table
 from onmf.rows.table import Table, numbered
-from onmf.rows.terms import CELLS, DOCUMENTS, SAMPLES, Terms
+from onmf.rows.terms import CELLS, DOCUMENTS, EMBEDDED, PICTURES, SAMPLES, Terms
 
 Array = NDArray[Any]
 Number = int | Iterable[int] | Literal["auto"] | None
@@ -141,7 +142,7 @@ def cluster(
         known = known_from_words(X, names, known) if isinstance(known, Mapping) else known
         start = class_means(known)
         model.set_params(init=start, n_clusters=max(int(model.n_clusters or 0), len(start.names)))
-    model.fit(X if steps else named(X, names))
+    model.fit(X if steps else named(X, names, given.names_of_samples()))
     model.set_params(init="random")  # a pipeline is stored, and fitted again, without what it was
     said = None if batch is None else batch_sentence(model.labels_, batch)
     notes += [] if said is None else [f"{said}."]
@@ -178,9 +179,12 @@ def feature_names(steps: Sequence[Any], names: list[str]) -> list[str]:
     return names if words is None else list(words.vocabulary_)
 
 
-def named(X: Any, names: list[str]) -> Any:
+def named(X: Any, names: list[str], samples: Any = None) -> Any:
     """X with the names of its features, if they are more than their numbers."""
-    return X if names == numbered(len(names)) else Table(X, [], names)
+    if names == numbered(len(names)):
+        return X
+    rows = numbered(X.shape[0]) if samples is None else [str(name) for name in samples]
+    return Table(X, rows, names)
 
 
 class Clusters:
@@ -228,6 +232,7 @@ class Clusters:
         self.tops: list[list[str]] = []
         self.explanation: Explanation | None = None
         self._rank: Any = "mean"
+        self._describe: Any = None
         self.markers: Markers | None = None
 
     @classmethod
@@ -347,10 +352,84 @@ class Clusters:
         >>> found.predict([[0.0, 5.0]])
         array([1])
         """
-        given = Given.of(new, None, None, self._given.layer).aligned(self.features, missing)
-        X = self._fitted_form(self.prepared(given.X, given.batches(batch)))
         ids = np.append(self.onmf.cluster_ids_, -1)
-        return np.asarray(ids[self.onmf.predict(X)])
+        return np.asarray(ids[self.onmf.predict(self._new(new, batch, missing)[1])])
+
+    def place(self, new: Any, *, batch: Any = None, missing: Any = None) -> Any:
+        """The table of `samples` for new samples, with the probability of each cluster.
+
+        Parameters
+        ----------
+        new, batch, missing : as for `predict`
+
+        Returns
+        -------
+        DataFrame
+            The columns of `samples`, then ``probability_0`` and so on, by the id of the cluster.
+
+        Examples
+        --------
+        >>> import onmf
+        >>> found = onmf.cluster([[3.0, 0.0], [2.0, 0.1], [0.0, 1.0]], 2)
+        >>> [*found.place([[0.0, 5.0]])["cluster"]]
+        [1]
+        """
+        import pandas as pd
+
+        given, X = self._new(new, batch, missing)
+        model = self.onmf
+        P = np.asarray(model.predict_proba(X))
+        columns = {
+            "cluster": np.append(model.cluster_ids_, -1)[model.predict(X)],
+            "probability": P.max(axis=1),
+            "distance": model.distance(X),
+            "unusual": model.unusual(X),
+        }
+        more = zip(model.cluster_ids_.tolist(), P.T, strict=True)
+        columns |= {f"probability_{number}": own for number, own in more}
+        return pd.DataFrame(columns, given.names_of_samples())
+
+    def _new(self, new: Any, batch: Any, missing: Any) -> tuple[Given, Any]:
+        """New samples, and what the estimator takes of them."""
+        given = Given.of(new, None, None, self._given.layer).aligned(self.features, missing)
+        return given, self._fitted_form(self.prepared(given.X, given.batches(batch)))
+
+    def with_samples(
+        self,
+        data: Any,
+        *,
+        samples: Sequence[Any] | None = None,
+        batch: Any = None,
+        describe: Any = None,
+    ) -> Self:
+        """A loaded result with the samples it was found in, as `page`, `split` and `tree` need.
+
+        Parameters
+        ----------
+        data, samples, batch, describe : as of `cluster`
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import onmf, pathlib, tempfile
+        >>> X = [[3.0, 0.0], [2.0, 0.1], [0.0, 1.0]]
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "found.onmf")
+        >>> onmf.cluster(X, 2).save(path)
+        >>> onmf.load(path).with_samples(X).merge([0, 1])
+        Clusters(3 samples in 1 clusters)
+        """
+        labels = getattr(self.onmf, "labels_", None)
+        if labels is None:
+            raise ValueError("this result was saved without its labels.")
+        given = Given.of(data, samples, None, self.layer).aligned(self.features, None)
+        n = len(given.X) if given.texts is not None else given.X.shape[0]
+        if n != len(labels):
+            raise ValueError(f"there are {n} samples, and {len(labels)} were clustered.")
+        self._given = replace(given, terms=self.terms)
+        return self._explained(self.prepared(given.X, given.batches(batch)), describe)
 
     @property
     def layer(self) -> str | None:
@@ -369,7 +448,8 @@ class Clusters:
         return X if self.steps else named(X, self.features)
 
     @property
-    def _after(self) -> list[str]:
+    def feature_names(self) -> list[str]:
+        """Names of the features after the steps: words, for texts."""
         return feature_names(self.steps, self.features)
 
     def prepared(self, X: Any, batch: Any = None) -> Any:
@@ -419,26 +499,30 @@ class Clusters:
     def rename(self, names: Mapping[int, str]) -> Self:
         """Give clusters names, by id."""
         self.onmf.rename(names)
-        return self._explained(self._X, None) if self._X is not None else self
+        return self._explained(self._X, self._describe) if self._X is not None else self
 
     def merge(self, clusters: Iterable[int]) -> Self:
         """Make one cluster of several; no other sample moves."""
         self.onmf.merge(clusters)
-        return self._explained(self._X, None) if self._X is not None else self
+        return self._explained(self._X, self._describe) if self._X is not None else self
 
     def split(self, cluster: int, n_clusters: int | Literal["auto"] = 2) -> Self:
         """Cut a cluster into parts by a fit to its samples, which must be in memory."""
         if self._X is None:
             raise ValueError("a cluster is split by its samples, and a loaded result has none.")
         self.onmf.split(cluster, self.prepared_samples, n_clusters=n_clusters)
-        return self._explained(self._X, None)
+        return self._explained(self._X, self._describe)
 
     def tree(self, max_depth: int = 3) -> Any:
         """Clusters of clusters, where there is evidence for them (`onmf.tree.Tree`)."""
         from onmf.tree import build_tree
 
         return build_tree(
-            self.onmf, self._X, feature_names=self._after, max_depth=max_depth, rank=self._rank
+            self.onmf,
+            self._X,
+            feature_names=self.feature_names,
+            max_depth=max_depth,
+            rank=self._rank,
         )
 
     def annotate(self, adata: Any, key_added: str = "onmf") -> None:
@@ -455,8 +539,9 @@ class Clusters:
 
         write_clusters(self, adata, key_added)
 
-    def page(self, path: str | Path, *, time: Any = None, images: Any = None, classes: Any = None
-             ) -> None:  # fmt: skip
+    def page(
+        self, path: str | Path, *, time: Any = None, images: Any = None, classes: Any = None
+    ) -> None:
         """Write the page: one HTML file that needs no network, to look at in a browser.
 
         Parameters
@@ -477,15 +562,40 @@ class Clusters:
         >>> path.read_text(encoding="utf-8")[:15]
         '<!doctype html>'
         """
-        from onmf.page import html
-
-        given, path = self._given, Path(path)
-        told = html(
-            self.onmf, self._X, samples=given.names_of_samples(), features=self._after,
-            texts=given.texts, explanation=self.explanation, choice=self.choice,
-            terms=self.terms, truth=classes, images=images,
-        )  # fmt: skip
+        path = Path(path)
+        told = self.html(time=time, images=images, classes=classes)
         replace_files(path.parent, {path.name: told})
+
+    def html(
+        self, *, time: Any = None, images: Any = None, classes: Any = None, run: Any = None
+    ) -> str:
+        """The text of the page.
+
+        Parameters
+        ----------
+        time, images, classes : as for `page`
+        run : dict, optional
+            What is shown at its end; by default parameters and versions.
+
+        Returns
+        -------
+        str
+        """
+        from onmf.page import html
+        from onmf.page.periods import periods_of
+
+        model, given, texts = self.onmf, self._given, self._given.texts
+        periods: list[Any] = []
+        times = None
+        if time is not None:
+            periods, times = periods_of(time, model, self._X, self.feature_names)
+        if texts is None and self._describe is not None:
+            texts = as_texts(self._describe)
+        return html(
+            model, self._X, samples=given.names_of_samples(), features=self.feature_names,
+            texts=texts, explanation=self.explanation, choice=self.choice, run=run,
+            terms=self.terms, truth=classes, images=images, periods=periods, times=times,
+        )  # fmt: skip
 
     def save(self, path: str | Path, *, samples: bool = True) -> None:
         """Write the preparation, the model and what was found into one file, without pickle.
@@ -503,7 +613,7 @@ class Clusters:
         """The bytes of the file of `save`."""
         found = {
             "features": self.features,
-            "terms": self.terms.sample,
+            "terms": f"{self.terms.sample} {self.terms.feature}",
             "notes": self.notes,
             "rows": [row._asdict() for row in self.rows],
             "tops": self.tops,
@@ -522,7 +632,7 @@ class Clusters:
 
     def _explained(self, X: Any, describe: Any) -> Self:
         """With what makes each cluster; the model gets names and the curve of probabilities."""
-        self._X, model = X, self.onmf
+        self._X, self._describe, model = X, describe, self.onmf
         by, names, words = described(describe, self)
         log_base = 2.0 if self.steps and isinstance(self.steps[-1], Log) else None
         self._rank = "mean" if words is None else "presence"
@@ -539,8 +649,9 @@ class Clusters:
             own = zip(found.markers.clusters, pairs, strict=True)
             model.names_found_ = as_pairs({number: name for number, name in own if name})
         model.certainty_curve_ = found.calibration.array()
-        self.explanation, self.rows = found, found.clusters()
         self.markers = found.markers.renamed(model.cluster_names_)
+        self.explanation = found = replace(found, markers=self.markers)
+        self.rows = found.clusters()
         place = {own: number for number, own in enumerate(self.markers.clusters)}
         tops = self.markers.top(FEATURES_SHOWN)
         self.tops = [tops[place[row.cluster]] for row in self.rows]
@@ -597,9 +708,9 @@ def load(path: str | Path) -> Clusters:
         features = texts_of(facts.get("features", [str(name) for name in names]))
         if not (steps and steps[0].of_texts) and len(features) != count:
             raise ValueError("it has names of other features")
-        terms = {own.sample: own for own in (SAMPLES, DOCUMENTS, CELLS)}[
-            facts.get("terms", "sample")
-        ]
+        known = (SAMPLES, DOCUMENTS, EMBEDDED, PICTURES, CELLS)
+        words = facts.get("terms", "sample feature")
+        terms = {f"{own.sample} {own.feature}": own for own in known}[words]
         given = Given(None, features, None, terms, facts.get("layer"))
         found = Clusters(pipeline_of(steps, model), given, texts_of(facts.get("notes", [])))
         found.rows = [row_of(row) for row in facts.get("rows", [])]

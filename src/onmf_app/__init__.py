@@ -1,10 +1,11 @@
-"""The `onmf` command; each subcommand is a module, imported when it is called."""
+"""The `onmf` command: files in, a folder out. Each subcommand is imported when it is called."""
 
 import errno
 import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points, version
 from pathlib import Path
@@ -13,10 +14,11 @@ from threading import current_thread, main_thread
 import click
 from click.shell_completion import CompletionItem
 
-BAD_INPUT, NOT_CONVERGED, NO_MEMORY, NO_SPACE, LOCKED = 2, 3, 4, 5, 6
+BUG, BAD_INPUT, NOT_CONVERGED, NO_MEMORY, NO_SPACE, LOCKED = 1, 2, 3, 4, 5, 6
 INTERRUPTED, TERMINATED = 130, 143
 EXIT_CODES = {
     0: "success",
+    BUG: "a bug in onmf; a file has the details",
     BAD_INPUT: "bad input, or a file that cannot be read or written",
     NOT_CONVERGED: "not converged; the result is written anyway",
     NO_MEMORY: "out of memory",
@@ -28,7 +30,7 @@ EXIT_CODES = {
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 COMMANDS = {  # the first line of their help, without importing them
     "cluster": "Cluster the samples of a file.",
-    "predict": "Assign new samples to the clusters of a model.",
+    "predict": "Assign new samples to the clusters of a run.",
     "update": "Cluster the samples of a finished run together with new ones.",
     "edit": "Rename, merge and split clusters of a finished run.",
     "demo": "Compare with K-means on three data sets, and write a page.",
@@ -57,7 +59,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     try:
         with leaving_when_terminated():
-            return commands.main(args, prog_name="onmf", standalone_mode=False) or 0
+            return program.main(args, prog_name="onmf", standalone_mode=False) or 0
     except click.ClickException as error:
         return failed(on_one_line(error.format_message()), error.exit_code)
     except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
@@ -65,12 +67,25 @@ def main(args: Sequence[str] | None = None) -> int:
         return failed(on_one_line(error_sentence(error)), exit_code(error))
     except (click.Abort, KeyboardInterrupt):
         return failed("Interrupted.", INTERRUPTED)
+    except Exception as error:
+        return failed(on_one_line(bug_sentence(error)), BUG)
 
 
 def failed(said: str, code: int) -> int:
     """Print the reason; return the exit code."""
     click.echo(said, err=True)
     return code
+
+
+def bug_sentence(error: Exception) -> str:
+    """What to do about an error that is ours; its traceback goes into a file."""
+    import traceback
+    from tempfile import NamedTemporaryFile
+
+    kind = {"mode": "w", "encoding": "utf-8", "prefix": "onmf-bug-", "suffix": ".txt"}
+    with NamedTemporaryFile(**kind, delete=False) as file:  # type: ignore[call-overload]
+        file.write("".join(traceback.format_exception(error)))
+    return f"this is a bug in onmf ({type(error).__name__}): please report {file.name}."
 
 
 def on_one_line(said: str) -> str:
@@ -140,7 +155,7 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in COMMANDS:
-            module = import_module(f"onmf_app.{cmd_name}")
+            module = import_module(f"onmf_app.commands.{cmd_name}")
             command: click.Command = getattr(module, f"run_{cmd_name}")
             return command
         entry = commands_of_others().get(cmd_name)
@@ -150,8 +165,16 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """`onmf FILE` is `onmf cluster FILE`."""
-        if args[0] not in self.list_commands(ctx) and (args[0] == "-" or Path(args[0]).exists()):
+        known = self.list_commands(ctx)
+        if args[0] not in known and (args[0] == "-" or Path(args[0]).exists()):
             args = ["cluster", *args]
+        elif args[0] not in known and not args[0].startswith("-"):
+            what = "file" if "." in args[0] or "/" in args[0] else "command or file"
+            folder = Path(args[0]).parent
+            files = map(str, folder.iterdir()) if folder.is_dir() else ()
+            near = get_close_matches(args[0], [*known, *files], 1)
+            more = f": did you mean {near[0]!r}?" if near else "."
+            raise click.UsageError(f"there is no {what} {args[0]!r}{more}")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -192,7 +215,7 @@ def show_version(context: click.Context, option: click.Parameter, wanted: bool) 
     help="Show the version and exit.",
 )  # fmt: skip
 @click.pass_context
-def commands(context: click.Context) -> None:
+def program(context: click.Context) -> None:
     """Cluster the samples of tables, texts and arrays by orthogonal NMF.
 
     \b

@@ -2,9 +2,9 @@
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from rich.console import Console
@@ -25,10 +25,6 @@ from rich.text import Text
 from onmf.exceptions import SignedDataWarning
 from onmf.rows import SAMPLES, Terms, one_line, printable
 
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
-LONGEST_BAR = 1000  # sweeps; a longer bar would stay empty
 SECONDS_BETWEEN_LINES = 10
 
 
@@ -62,12 +58,9 @@ class Follower:
             line = f"{printable(state.description)}: {far}, {now - self.begin:.0f} s"
             click.echo(f"{time.strftime('%H:%M:%S')} {line}", err=True)
 
-    def advance(self, task: TaskID) -> None:
-        self.update(task, advance=1)
-
 
 @contextmanager
-def progress_bar(*middle: ProgressColumn) -> Iterator[Follower]:
+def progress_bar() -> Iterator[Follower]:
     """A bar with elapsed and remaining time, if stderr is a terminal."""
     console = Console(stderr=True)
     console.quiet = not console.is_terminal  # older rich ends a disabled bar with a line
@@ -75,7 +68,6 @@ def progress_bar(*middle: ProgressColumn) -> Iterator[Follower]:
         SpinnerColumn(),
         Description(Column(no_wrap=True)),
         BarColumn(),
-        *middle,
         TimeElapsedColumn(),
         TextColumn("left:"),
         TimeRemainingColumn(),
@@ -95,44 +87,25 @@ def waiting(label: str) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
-def show_sweeps(label: str, terms: Terms = SAMPLES) -> Iterator[Callable[[Any], bool]]:
-    """The callback that shows the progress of a fit; warnings become notes."""
-    with notes(label, terms), progress_bar(TextColumn("{task.completed} passes")) as bar:
-        yield sweep_callback(bar, bar.add_task(label, total=None))
+def notes(label: str, terms: Terms = SAMPLES) -> Iterator[list[str]]:
+    """Print warnings as notes on stderr at the end of the block; errors, too, in these words.
 
-
-def fit_with_progress(model: "BaseEstimator", X: Any, label: str) -> float:
-    """Fit with progress, warnings as notes; return the seconds."""
-    with show_sweeps(label) as callback:
-        followed = hasattr(model, "callback")
-        if followed:
-            model.set_params(callback=callback)
-        begin = time.perf_counter()
-        try:
-            model.fit(X)
-        finally:
-            if followed:
-                model.set_params(callback=None)
-        return time.perf_counter() - begin
-
-
-@contextmanager
-def notes(label: str, terms: Terms = SAMPLES) -> Iterator[None]:
-    """Print warnings as notes on stderr at the end of the block; errors, too, in these words."""
+    The list that is yielded has the notes afterwards; what was put into it is printed first.
+    """
+    said: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", SignedDataWarning)  # a note says more
         try:
-            yield
+            yield said
         except ValueError as error:
             raise ValueError(terms.say(str(error))) from error
-    note(label, [str(warning.message) for warning in caught], terms)
+    said += [str(warning.message) for warning in caught]
+    note(label, said, terms)
 
 
-def note(label: str, sentences: Sequence[str], terms: Terms = SAMPLES) -> None:
+def note(label: str, sentences: Iterable[str], terms: Terms = SAMPLES) -> None:
     """Print each sentence once, in the words of the reader, on a line of stderr."""
-    if not sentences:
-        return
     label = one_line(label)
     for sentence in dict.fromkeys(one_line(terms.say(one)) for one in sentences):
         named = sentence if sentence.startswith(label) else f"{label}: {sentence}"
@@ -155,17 +128,3 @@ def within_memory(file: str) -> Iterator[None]:
             f"{file} does not fit{f' ({said})' if said else ''}; use .npy, .parquet or .h5ad, "
             "which are read in blocks."
         ) from error
-
-
-def sweep_callback(bar: Follower, task: TaskID) -> Callable[[Any], bool]:
-    """A callback that moves a progress bar and never stops the fit.
-
-    The bar pulses if the limit of sweeps is much larger than the number a fit needs.
-    """
-
-    def callback(event: Any) -> bool:
-        total = event.max_sweeps if event.max_sweeps <= LONGEST_BAR else None
-        bar.update(task, completed=event.sweep, total=total)
-        return False
-
-    return callback

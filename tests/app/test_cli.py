@@ -26,7 +26,7 @@ import click
 
 import onmf_app as cli
 from command_line import run
-from onmf_app import demo, sections
+from onmf_app.commands import demo
 
 pytestmark = pytest.mark.usefixtures("page")
 
@@ -101,7 +101,7 @@ def test_run_json_tells_input_parameters_versions_and_results(here):
     }
     assert record["seed"] == 5
     assert record["parameters"]["n_clusters"] == 3
-    assert set(record["parameters"]) == set(ONMF().get_params()) - {"callback"}
+    assert set(record["parameters"]) == {"prepare", *ONMF().get_params()} - {"callback"}
     assert {"python", "onmf", "numpy", "scipy", "scikit-learn"} == set(record["versions"])
     results = record["results"]
     assert results["converged"] is True
@@ -117,7 +117,7 @@ def test_json_prints_the_record_and_nothing_else(here, capsys):
 
 def test_the_same_seed_gives_the_same_files(here):
     for out in ("one", "two"):
-        run("cluster", "x.npy", "-k", 3, "-o", out, "--seed", 3, "--n-init", 2)
+        run("cluster", "x.npy", "-k", 3, "-o", out, "--seed", 3, "--set", "n_init=2")
     one, two = contents(here / "one"), contents(here / "two")
     assert set(one) == set(two) == set(FILES)
     for name in set(FILES) - {"run.json"}:  # which tells the time it took
@@ -161,7 +161,19 @@ def bad_files(here):
         (["x.npy", "-o", "file/out"], "file"),
         (["x.npy", "--loss", "l1"], "l1"),
         (["x.npy", "--seed", "-1"], "-1"),
-        (["x.npy", "--unknown"], "--unknown"),
+        (["x.npy", "--unknown"], "there is no option --unknown"),
+        (["x.npy", "--cluters", "3"], "did you mean --clusters?"),
+        (["x.npy", "--k", "3"], "write -k."),
+        (["x.npy", "--log"], "write --prepare log."),
+        (["x.npy", "--encoding", "latin1"], "write --set read.encoding=VALUE."),
+        (["x.npy", "--set", "read.decimall=,"], "did you mean read.decimal?"),
+        (["x.npy", "--set", "passes=2"], "did you mean solver.passes?"),
+        (["x.npy", "--set", "solver.passes"], "write NAME=VALUE"),
+        (["x.npy", "--set", "prepare.min_df=2"], "no step here takes prepare.min_df"),
+        (["x.npy", "--prepare", "logg"], "there is no step 'logg' for --prepare"),
+        (["x.npy", "--prepare", "batches"], "needs --batch"),
+        (["x.npy", "--text", "--transpose"], "do not combine with --transpose"),
+        (["x.npy", "--outliers", "1.5"], "'1.5' is not auto or SHARE or N"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(here, capsys, words, said):
@@ -219,7 +231,7 @@ def test_warnings_become_notes(here, capsys):
     notes = capsys.readouterr().err.splitlines()
     assert notes
     assert all(note.startswith("Note: ") for note in notes)
-    assert read_csv("out/labels.csv")[-1][:5] == ["60", "-1", "", "0.000000", "1.000000"]
+    assert read_csv("out/labels.csv")[-1][:5] == ["60", "-1", "", "0", "1"]
 
 
 @pytest.mark.parametrize(
@@ -274,54 +286,6 @@ def test_demo_shows_where_k_means_differs_and_writes_a_page(
     assert "/demo/" in ignored
 
 
-def test_demo_replaces_no_results_of_others(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "demo").mkdir()
-    (tmp_path / "demo" / "labels.csv").write_text("mine")
-    monkeypatch.setattr(demo, "comparison", lambda *_: "")
-    assert run("demo") == 2
-    assert (tmp_path / "demo" / "labels.csv").read_text() == "mine"
-    assert "labels.csv" in capsys.readouterr().err
-
-
-def test_help_of_cluster_is_grouped_and_begins_with_the_shortest_command(capsys):
-    assert run("cluster", "--help") == 0
-    said = capsys.readouterr().out
-    titles = re.findall(r"^(\w.*):$", said, re.MULTILINE)
-    shown = ["Input", "Preparation, in this order", "Documents (--text)", "Model", "Output"]
-    assert titles == [*shown, "Options", "Advanced"]
-    examples = re.findall(r"^    (onmf cluster .*)", said, re.MULTILINE)
-    assert examples[0] == min(examples, key=len)
-    model = said.split("\nModel:")[1].split("\nOutput:")[0]
-    assert all(option in model for option in ("-k,", "--loss", "--outliers", "--seed"))
-    others = said.split("\nOptions:")[1].split("\nAdvanced:")[0]
-    assert others.split() == ["-h,", "--help", "Show", "this", "message", "and", "exit."]
-    known = {
-        flag for option in cli.commands.get_command(None, "cluster").params for flag in option.opts
-    }
-    assert sections.ADVANCED_OPTIONS <= known
-
-
-def test_help_speaks_of_every_command_in_its_own_words_and_gives_an_example(capsys):
-    context = click.Context(cli.commands)
-    modules = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
-    assert {*cli.COMMANDS} == modules - {"__init__", "console", "options", "sections"}
-    for name, said in cli.COMMANDS.items():
-        command = cli.commands.get_command(context, name)
-        assert command.help.split("\n\n")[0].replace("\n", " ") == said
-        assert f"onmf {name}" in command.help
-
-
-def test_a_file_alone_is_clustered(here, capsys):
-    assert run("x.npy", "-k", 3, "-o", "out") == 0
-    assert "to out." in capsys.readouterr().out
-    assert run("nothing.npy") == 2
-    assert "No such command 'nothing.npy'" in capsys.readouterr().err
-    Path("demo").mkdir()  # a command comes before a folder of its name
-    assert run("demo", "--help") == 0
-    assert "K-means" in capsys.readouterr().out
-
-
 def test_other_packages_provide_commands(capsys):
     assert {*cli.commands_of_others()} == {"reproduce"}
     assert run("reproduce", "--help") == 0
@@ -333,3 +297,82 @@ def test_other_packages_provide_commands(capsys):
 def test_help_does_not_wait_for_scikit_learn():
     code = "import sys, onmf_app as c; c.main(['-h']); assert 'sklearn' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_help_is_one_screen_and_has_few_options_under_headings(capsys):
+    assert run("cluster", "--help") == 0
+    said = capsys.readouterr().out
+    assert len(said.splitlines()) <= 60
+    assert re.findall(r"^(\w.*):$", said, re.MULTILINE) == ["Input", "Clusters", "Output"]
+    options = [p for p in cli.program.get_command(None, "cluster").params if p.name != "input"]
+    assert len([p for p in options if p.name not in ("sets", "help")]) <= 28
+    examples = re.findall(r"^    (onmf cluster .*)", said, re.MULTILINE)
+    assert examples[0] == "onmf cluster tumours.csv"
+
+
+def test_help_speaks_of_every_command_in_its_own_words_and_gives_an_example():
+    context = click.Context(cli.program)
+    folder = Path(cli.__file__).parent / "commands"
+    assert {*cli.COMMANDS} == {path.stem for path in folder.glob("*.py")} - {"__init__", "options"}
+    for name, said in cli.COMMANDS.items():
+        command = cli.program.get_command(context, name)
+        assert command.help.split("\n\n")[0].replace("\n", " ") == said
+        assert f"onmf {name}" in command.help
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["clustr", "x.npy"], "no command or file 'clustr': did you mean 'cluster'?"),
+        (["nothing.npy"], "there is no file 'nothing.npy'."),
+        (["x.cvs"], "did you mean 'x.csv'?"),
+        (["predict", "."], "Missing argument 'INPUT'"),
+    ],
+)
+def test_the_nearest_word_is_said(here, capsys, words, said):
+    assert run(*words) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_file_alone_is_clustered(here, capsys):
+    assert run("x.npy", "-k", 3, "-o", "out") == 0
+    assert "to out." in capsys.readouterr().out
+    Path("demo").mkdir()  # a command comes before a folder of its name
+    assert run("demo", "--help") == 0
+    assert "K-means" in capsys.readouterr().out
+
+
+def test_a_bug_is_one_line_and_a_file_with_the_traceback(here, capsys, monkeypatch):
+    monkeypatch.setattr(ONMF, "fit", lambda *given: {}["nothing"])
+    assert run("cluster", "x.npy", "-k", 3, "-o", "out") == cli.BUG == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "KeyError: 'nothing'" in Path(re.search(r"report (\S+)\.", said)[1]).read_text()
+    assert not Path("out").exists()
+
+
+def test_options_come_from_a_file_unless_typed(here, capsys):
+    Path("c.toml").write_text(
+        'seed = 3\nforce = true\n[cluster]\nclusters = 2\ndrop = ["gene3"]\nprepare = "unit"\n'
+        'set = ["n_init=2"]\n[edit]\nsplit = ["1"]\n'
+    )
+    assert run("cluster", "x.csv", "--config", "c.toml", "-o", "c", "-k", 3) == 0
+    record = json.loads(Path("c/run.json").read_text())
+    assert record["read"]["drop"] == ["gene3"]
+    assert [step["step"] for step in record["parameters"]["prepare"]] == ["unit"]
+    known = (record["seed"], record["parameters"]["n_clusters"], record["parameters"]["n_init"])
+    assert known == (3, 3, 2)
+    assert run("predict", "c", "x.csv", "-o", "p.csv", "--config", "c.toml") == 0  # has no --seed
+    for text, said in [
+        ("clusters =", "is not TOML"),
+        ("raw = 3", "raw is a flag"),
+        (
+            "sede = 3",
+            "bad.toml has 'sede', which is no option of onmf cluster: did you mean 'seed'",
+        ),
+        ("[cluster]\nmissing = true", "which is no option of onmf cluster"),
+    ]:
+        Path("bad.toml").write_text(text)
+        capsys.readouterr()
+        assert run("cluster", "x.csv", "-k", 2, "-o", "d", "--config", "bad.toml") == 2
+        assert said in capsys.readouterr().err

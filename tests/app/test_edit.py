@@ -69,7 +69,7 @@ def test_all_that_is_asked_for_is_done_in_one_go(out, capsys):
     printed = capsys.readouterr().out
     assert "Cluster 3 Motor sport: 147 samples" in printed
     assert {*clusters().tolist()} == {0, 2, 3, 4}
-    assert onmf.load(out / "model.onmf").cluster_names_[4] == "New"
+    assert onmf.load(out / "model.onmf").names[4] == "New"
     assert [len(entry["split"]) for entry in record()["lineage"]] == [0, 1]
 
 
@@ -82,7 +82,7 @@ def test_a_name_stays_through_every_command(out):
         return {*found.name[found.cluster == 1]} == {f"'{evil}"}
 
     assert same("out/labels.csv")
-    assert onmf.load("out/model.onmf").cluster_names_[1] == evil
+    assert onmf.load("out/model.onmf").names[1] == evil
     assert record()["results"]["cluster_names"][1] == evil
     assert run("predict", "out", "y.csv", "-o", "new.csv") == 0
     assert same("new.csv")
@@ -102,12 +102,12 @@ def test_samples_old_and_new_are_clustered_together(out, capsys):
     assert [*together.index] == [f"s{i}" for i in range(360)]
     assert np.mean(together.cluster[:300] == before) > 0.95
     assert {*together.name[together.cluster == 2]} == {"Second"}
-    known = onmf.ONMF(init=onmf.load(out / "model.onmf")).fit(X)
+    known = onmf.ONMF(init=onmf.load(out / "model.onmf").onmf).fit(X)
     np.testing.assert_array_equal(known.cluster_ids_[known.labels_], together.cluster)
     assert record()["lineage"][-1]["kept"] == [0, 1, 2, 3]
-    assert record()["source"]["more"] == ["../y.csv"]
+    assert [one["path"] for one in record()["inputs"]] == ["../x.csv", "../y.csv"]
     said = ask(capsys, "update", "out", "y.csv", code=2)
-    assert "whose samples are in the run" in said
+    assert "is an input of the run already" in said
     assert run("edit", "out", "--split", "2") == 0  # the samples of both
     assert len(labels()) == 360
     table(X[:40] * 1.5, "z.csv", 900)
@@ -121,14 +121,28 @@ def test_new_samples_that_do_not_fit_change_nothing(out, capsys):
     pd.read_csv("y.csv", index_col=0).drop(columns="g3").to_csv("few.csv")
     table(X[300:] * 2, "same.csv", 250)
     for name, said in (
-        ("few.csv", "few.csv lacks features of the run: 'g3'"),
+        ("few.csv", "lack 1 of 16 features: 'g3'."),
         ("same.csv", "'s250'"),
         ("out/run.json", "run.json"),
     ):
         assert said in ask(capsys, "update", "out", name, code=2)
-    os.rename("x.csv", "gone.csv")
-    assert "x.csv no longer exists: put it back" in ask(capsys, "update", "out", "y.csv", code=2)
     assert contents(out) == before
+
+
+@pytest.mark.parametrize("how", ["gone", "changed"])
+def test_without_the_old_input_the_clusters_move_by_the_new_one_alone(out, capsys, how):
+    """And nothing is read that is not what the run has seen."""
+    before = labels()
+    os.rename("x.csv", "gone.csv")
+    if how == "changed":
+        table(X[:300] * 2, "x.csv")
+    said = ask(capsys, "update", "out", "y.csv")
+    assert f"x.csv {'no longer exists' if how == 'gone' else 'has changed'}" in said
+    found = labels()
+    pd.testing.assert_frame_equal(found[:300], before)
+    assert [*found.index[300:]] == [*pd.read_csv("y.csv", index_col=0).index]
+    assert len(record()["inputs"]) == 2
+    assert "put it back" in ask(capsys, "edit", "out", "--merge", "0,1", code=2) or how == "changed"
 
 
 def test_documents_are_added(here):

@@ -1,7 +1,6 @@
 """Names with line ends or that are no text, records of strangers: a sentence or a result."""
 
 import csv
-import json
 import os
 
 import numpy as np
@@ -9,10 +8,9 @@ import pytest
 
 import onmf_app as cli
 from cases import few
-from onmf.rows.table import Table, check_text
 from onmf_app.read.cells import unguard_cell
 
-ENDS = ["\r", "\n", "\r\n", "\v", "\x85", "\u2028"]
+ENDS = ["\n", "\v", "\x85", "\u2028"]
 
 
 @pytest.mark.parametrize("end", few(ENDS))
@@ -33,36 +31,6 @@ def test_line_ends_in_names_forge_no_rows_and_the_run_is_read_again(tmp_path, en
     assert cli.main(["cluster", str(tmp_path / "x.csv"), *again]) == 0
     with (tmp_path / "next" / "labels.csv").open(encoding="utf-8", newline="") as file:
         assert [row[:2] for row in csv.reader(file)] == [row[:2] for row in found]
-
-
-@pytest.mark.parametrize("facts", few([{"thousands": 5}, {"decimal": [1]}, {"text": "x"}], 3))
-def test_a_record_with_values_of_another_kind_is_refused(tmp_path, facts, capsys):
-    (tmp_path / "x.csv").write_text(
-        "id,a,b\n" + "".join(f"{i},{i + 1},{9 - i}\n" for i in range(8))
-    )
-    run = tmp_path / "run"
-    words = ["cluster", str(tmp_path / "x.csv"), "-k", "2", "-o", str(run)]
-    assert cli.main(words) == 0
-    record = json.loads((run / "run.json").read_text())
-    record["source"] |= facts
-    (run / "run.json").write_text(json.dumps(record))
-    assert cli.main(["edit", str(run), "--rename", "0=x"]) != 0
-    told = capsys.readouterr().err
-    assert f"its {next(iter(facts))} is" in told
-    assert "Traceback" not in told
-
-
-def test_a_name_that_is_no_text_is_named_before_the_fit(tmp_path, monkeypatch, capsys):
-    with pytest.raises(ValueError, match=r"x.csv has a sample 'b\\ud800' whose name"):
-        check_text(["a", "b\ud800"], "sample", "x.csv")
-    check_text(["a", "\U0001f600"], "sample", "x.csv")
-    table = Table(np.eye(3), ["a", "b\udfff", "c"], ["x", "y", "z"])
-    monkeypatch.setattr("onmf_app.runs.inputs.Input._read", lambda *given: table)
-    (tmp_path / "x.csv").write_text("id,a\n1,2\n")
-    words = ["cluster", str(tmp_path / "x.csv"), "-k", "2", "-o", str(tmp_path / "run")]
-    assert cli.main(words) != 0
-    assert "'b\\udfff'" in capsys.readouterr().err
-    assert not (tmp_path / "run" / "labels.csv").exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")

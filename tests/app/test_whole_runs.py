@@ -21,7 +21,9 @@ pytest.importorskip("click")
 pytest.importorskip("rich")
 
 import onmf_app as cli
-from onmf_app.runs.records import MODEL_FILE, RESULTS, RUN, read_record
+from onmf_app.run import MODEL as MODEL_FILE
+from onmf_app.run import RESULTS, RUN
+from onmf_app.run import record_of as read_record
 
 COUNTS = np.round(20 * make_rays(60, 8, 3, noise=0.05, random_state=0)[0])
 
@@ -57,7 +59,7 @@ def test_a_lock_that_a_killed_process_left_keeps_nobody_out():
     Path("out").mkdir()
     Path("out", f".{RUN}.lock").touch()
     assert cluster() == 0
-    assert sorted(sums()) == sorted({*RESULTS} - {"scales.csv"})
+    assert sorted(sums()) == sorted({*RESULTS} - {"scales.csv", "tree.json"})
 
 
 def test_a_lock_that_its_owner_removed_meanwhile_is_none(tmp_path, monkeypatch):
@@ -132,15 +134,20 @@ def test_the_model_of_another_run_is_refused(capsys):
     assert "does not belong to run.json in that folder" in capsys.readouterr().err
 
 
-def test_the_labels_of_another_run_are_refused(capsys):
-    """They are not in the model: whoever needs them again takes them from labels.csv."""
-    assert cluster() == 0
-    assert cluster(k=4, out="other") == 0
-    shutil.copy("other/labels.csv", "out/labels.csv")
-    capsys.readouterr()
-    for words in (["edit", "out", "--rename", "0=x"],):
-        assert cli.main(words) == 2
-        assert "out/labels.csv is not of this run" in capsys.readouterr().err
+def test_only_what_a_run_wrote_is_deleted_and_no_link_is_followed(tmp_path):
+    assert cluster("--tree") == 0
+    Path("out", "notes.txt").write_text("mine")
+    record = json.loads(Path("out", RUN).read_text())
+    record["files"] |= {"notes.txt": "0", "../x.csv": "0"}
+    Path("out", RUN).write_text(json.dumps(record))
+    assert cluster("--force") == 0
+    assert Path("out", "notes.txt").read_text() == "mine"
+    assert Path("x.csv").exists()
+    assert not Path("out", "tree.json").exists()
+    Path("elsewhere").mkdir()
+    os.rename(Path("out", RUN), Path("elsewhere", RUN))
+    Path("out", RUN).symlink_to(Path("elsewhere", RUN).resolve())
+    assert predict() == 2
 
 
 def test_a_link_that_was_laid_for_a_temporary_file_is_not_followed(tmp_path, monkeypatch):
@@ -176,12 +183,10 @@ def test_signals_are_left_alone_outside_the_first_thread(tmp_path):
     [
         ("parameters", 5),
         ("parameters", []),
-        ("input", {}),
-        ("results", {}),
-        ("choice", 3),
+        ("inputs", {}),
+        ("results", []),
         ("files", None),
-        ("choice", {"": None}),
-        ("lineage", ["a"]),
+        ("lineage", {}),
     ],
 )
 def test_a_record_with_other_sections_is_refused_in_a_sentence(section, value, capsys):
@@ -203,7 +208,7 @@ def test_what_an_import_makes_of_the_signal_to_end_is_no_error(monkeypatch):
         except SystemExit as error:
             raise ImportError("initialization failed") from error
 
-    monkeypatch.setattr(cli.commands, "main", importing)
+    monkeypatch.setattr(cli.program, "main", importing)
     with pytest.raises(SystemExit) as ended:
         cli.main([])
     assert ended.value.code == 143

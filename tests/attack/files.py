@@ -10,7 +10,7 @@ import numpy as np
 from attack.kills import ENVIRONMENT
 from fuzz.targets import TARGETS, attack
 from onmf.files.output import replace_files
-from onmf_app.read.documents import read_documents
+from reading import read_documents
 
 CASES = 200  # changes of a file, for one attack
 
@@ -47,9 +47,9 @@ def changed_bytes_are_read_or_refused(rng, folder):
 
 READ = """
 import sys
-from onmf_app.read.formats import open_source
+from onmf_app.read import read_input
 try:
-    open_source(sys.argv[1]).load()
+    read_input(sys.argv[1], text=False)
 except (ValueError, OSError) as error:
     print("refused", error)
 else:

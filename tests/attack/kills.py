@@ -46,9 +46,9 @@ def check_run(folder, ks):
         assert not (folder / "out" / "run.json").exists(), said
         return
     from onmf.files.checksums import checksum
-    from onmf_app.runs.records import read_record
+    from onmf_app.run import record_of
 
-    record = read_record(folder / "out")
+    record = record_of(folder / "out")
     sums = {name: checksum(folder / "out" / name) for name in record["files"]}
     assert sums == record["files"], "files of two runs"
     assert len(record["results"]["cluster_sizes"]) in ks

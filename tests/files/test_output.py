@@ -15,8 +15,8 @@ from onmf.files import output
 from onmf.files.checksums import checksum
 from onmf.files.output import replace_files, to_json_values
 from onmf_app.read.cells import unguard_cell
-from onmf_app.read.formats import read_table
-from onmf_app.read.sheets import csv_text
+from onmf_app.runs.sheets import csv_text
+from reading import read_table
 
 
 def test_csv_text_reads_back_to_the_last_digit(tmp_path):

@@ -1,11 +1,14 @@
 """Files that unpack to more than they look: refused with a sentence, at once."""
 
+import copy
 import gzip
+import time
+import tracemalloc
 import zipfile
 
 import pytest
 
-from onmf_app.read.formats import read_table
+from reading import read_table
 
 openpyxl = pytest.importorskip("openpyxl")
 
@@ -106,3 +109,86 @@ def test_numbers_that_pack_well_are_read(tmp_path):
     with gzip.open(tmp_path / "x.csv.gz", "wb") as file:
         file.write(b"a,b\n" + b"1,0\n0,1\n" * 50_000)
     assert read_table(tmp_path / "x.csv.gz").X.shape == (100_000, 2)
+
+
+def utf16(path):
+    with gzip.open(path, "wb") as file:
+        file.write("a,b\n".encode("utf-16"))
+        for _ in range(100):
+            file.write(("1,2\n" * 100_000).encode("utf-16-le"))
+
+
+def three_entries(path):
+    with gzip.open(path, "wb") as file:
+        file.write(b"%%MatrixMarket matrix coordinate real general\n3 3 3\n")
+        for _ in range(100):
+            file.write(b"1 1 1\n" * 100_000)
+
+
+def one_line(path):
+    with gzip.open(path, "wb") as file:
+        file.write(b"%%MatrixMarket matrix array real general\n1 1\n")
+        for _ in range(100):
+            file.write(b"1" * 1_000_000)
+
+
+def same_part(path):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
+        book.writestr("xl/big.xml", b"<a>" + b"<b/>" * 1_000_000 + b"</a>")
+        book.filelist += [copy.copy(book.filelist[0]) for _ in range(3000)]
+
+
+def many_sheets(path):
+    sheets = "".join(f'<sheet name="s{i}" sheetId="{i + 1}" r:id="r{i}"/>' for i in range(5000))
+    kinds = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    links = "".join(
+        f'<Relationship Id="r{i}" Type="{kinds}/worksheet" Target="worksheets/s{i}.xml"/>'
+        for i in range(5000)
+    )
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    cells = "<row><c t='inlineStr'><is><t>x</t></is></c></row>" * 100
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
+        book.writestr(
+            "xl/workbook.xml",
+            f'<workbook xmlns="{main}" xmlns:r="{kinds}"><sheets>{sheets}</sheets></workbook>',
+        )
+        book.writestr(
+            "xl/_rels/workbook.xml.rels",
+            f'<Relationships xmlns="{kinds.replace("officeDocument", "package")}">{links}'
+            "</Relationships>",
+        )
+        for i in range(5000):
+            text = f'<worksheet xmlns="{main}"><sheetData>{cells}</sheetData></worksheet>'
+            book.writestr(f"xl/worksheets/s{i}.xml", text)
+
+
+BOMBS = {
+    "x.csv.gz": (utf16, "unpacks to over 100 times its size"),
+    "x.mtx.gz": (three_entries, "more than the 3 entries"),
+    "line.mtx.gz": (one_line, "a line that is no entry"),
+    "x.xlsx": (same_part, "parts that lie in the same place"),
+    "sheets.xlsx": (many_sheets, "x|cannot be read as a workbook|another sheet"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_is_refused_within_ten_seconds_and_little_memory(tmp_path, name):
+    make, said = BOMBS[name]
+    make(tmp_path / name)
+    tracemalloc.start()
+    begin = time.process_time()
+    with pytest.raises(ValueError, match=said):
+        read_table(tmp_path / name)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert time.process_time() - begin < 10
+    assert peak < 300 << 20
+
+
+def test_an_encoding_that_is_none_of_text_is_a_sentence(tmp_path):
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    for encoding in ("zlib", "rot13", "utf-99"):
+        with pytest.raises(ValueError, match=f"there is no encoding '{encoding}'"):
+            read_table(tmp_path / "x.csv", encoding=encoding)

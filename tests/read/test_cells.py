@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from onmf.rows.table import one_line, printable
 from onmf_app.read.annotation import read_labels
 from onmf_app.read.cells import guard_cell, is_number, unguard_cell
-from onmf_app.read.documents import read_documents
-from onmf_app.read.formats import read_table
-from onmf_app.read.sheets import csv_text
+from onmf_app.runs.sheets import csv_text
+from reading import read_documents, read_table
 
 FORMULAS = ["=1+1", "+A1", "-2+3", "@SUM(A1)", "'=x", "''=x", "\t=1", "=cmd|' /C calc'!A0", "＝1"]  # noqa: RUF001
 FORMULAS += ["﹦1"]
@@ -67,7 +66,7 @@ def test_only_python_takes_these_for_numbers(cell, tmp_path):
 def test_matrix_market_takes_no_such_sizes_either(tmp_path):
     path = tmp_path / "x.mtx"
     path.write_text("%%MatrixMarket matrix array real general\n1_0 1\n" + "1\n" * 10)
-    with pytest.raises(ValueError, match="not a whole number"):
+    with pytest.raises(ValueError, match="its sizes are missing"):
         read_table(path)
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from onmf.exceptions import TableWarning
-from onmf_app.read.formats import read_table
+from reading import read_table
 
 NUMBERS = {"u": [1.0, 2.0, 0.5], "v": [0.0, 4.0, 3.0]}
 DATES = [datetime.date(2024, 1, day) for day in (1, 2, 3)]
@@ -123,5 +123,5 @@ def test_the_index_of_pandas_names_the_samples_unless_it_is_dropped(tmp_path):
     assert read_table(tmp_path / "x.parquet").samples == ["a", "b", "c"]
     table = read_table(tmp_path / "x.parquet", drop=["who"])
     assert (table.samples, table.features) == (["0", "1", "2"], ["u", "v"])
-    with pytest.raises(ValueError, match=r"x\.parquet has no column 'w' to drop"):
+    with pytest.raises(ValueError, match=r"x\.parquet has no column or row 'w' to drop"):
         read_table(tmp_path / "x.parquet", drop=["w"])

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from onmf.exceptions import TableWarning
-from onmf_app.read import text_files
-from onmf_app.read.formats import read_table
+from onmf_app.read import streams
+from reading import read_table
 
 X = np.array([[1.0, 0.0, 2.5], [0.0, 3.0, 0.0]])
 
@@ -88,9 +88,9 @@ def test_classes_may_be_numbers_and_stand_beside_names(tmp_path):
 
 
 def test_progress_ends_near_the_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_files, "BYTES_PER_PROGRESS", 100)
+    monkeypatch.setattr(streams, "BLOCK", 100)
     path = tmp_path / "x.csv"
-    path.write_text("1,2,3\n" * 1000)
+    path.write_text("1,2,5\n" * 1000)
     seen = []
     read_table(path, progress=lambda done, total: seen.append((done, total)))
     assert len(seen) > 10
@@ -105,12 +105,12 @@ BAD_FILES = {
     "ids.csv": (b"id\na\nb\n", "has no column of numbers"),
     "ragged.csv": (b"1,2\n3\n", "1 cells in line 2 but 2 above"),
     "ragged3.csv": (b"id,u\na,1\nb,2,3\n", "3 cells in line 3 but 2 above"),
-    "wide.csv": ("u,v\n1,2\n3,".encode("utf-16")[:-1], "not UTF-16 after line 2"),
+    "wide.csv": ("u,v\n1,2\n3,".encode("utf-16")[:-1], "not UTF-16: save it"),
     "ids twice.csv": (b"id,u\na,1\nb,2\na,3\n", "samples of the same name: 'a'"),
     "cut.csv.gz": (gzip.compress(b"1,2\n3,4\n" * 1000)[:40], "not a complete gzip file"),
     "no.csv.gz": (b"1,2\n", "not a complete gzip file"),
     "quote.csv": (b'u,v\n1,"' + b"x" * 200_000 + b"\n", "not a text table at line 2"),
-    "x.docx": (b"", "does not end in .csv, .csv.gz"),
+    "x.docx": (b"", "does not end in .csv, .tsv"),
     "x.xls": (b"", "x.xls cannot be read directly: open it in a spreadsheet and save it as .xlsx"),
     "x.rds": (b"", r'in R, write.csv\(as.matrix\(readRDS\("x.rds"\)\), "table.csv"\)'),
 }
@@ -127,11 +127,11 @@ def test_a_bad_file_is_refused_in_a_sentence_that_says_where(tmp_path, name):
 
 
 def test_a_line_without_end_is_not_unpacked_into_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_files, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(streams, "LONGEST_LINE", 1000)
     (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"0" * 10_000_000))
     tracemalloc.start()
     try:
-        with pytest.raises(ValueError, match="over 1000 bytes in line 1"):
+        with pytest.raises(ValueError, match="over 1000 bytes in a line"):
             read_table(tmp_path / "bomb.csv.gz")
         _, peak = tracemalloc.get_traced_memory()
     finally:
@@ -295,3 +295,43 @@ def test_the_first_sheet_of_a_workbook_is_a_table(tmp_path):
     (tmp_path / "no.xlsx").write_bytes(b"noise")
     with pytest.raises(ValueError, match=r"no\.xlsx cannot be read as a workbook"):
         read_table(tmp_path / "no.xlsx")
+
+
+# --- cells without a value ---------------------------------------------------------------------
+
+NAN = np.nan
+TABLES = {
+    "x.csv": ("id,u,v\na,1,\nb,NA,3\nc,nan, N/A \n", [[1, NAN], [NAN, 3], [NAN, NAN]]),
+    "x.tsv": ("id\tu\tv\na\t1\tNULL\nb\t-\t3\n", [[1, NAN], [NAN, 3]]),
+    "semicolon.csv": ("id;u;v\na;1,5;\nb;NaN;3\n", [[1.5, NAN], [NAN, 3]]),
+    "bare.csv": ("1,,3\n4,5,6\n,8,9\n", [[1, NAN, 3], [4, 5, 6], [NAN, 8, 9]]),
+    "headed.csv": ("u,v\nNA,2\n3,4\n", [[NAN, 2], [3, 4]]),
+    "no number.csv": ("u,v\nNA,NA\n,\n3,1\n", [[NAN, NAN], [3, 1]]),
+    "column.csv": ("u,v\n1,NA\n3,\n", [[1, NAN], [3, NAN]]),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_cell_without_a_value_is_nan(name, tmp_path):
+    text, wanted = TABLES[name]
+    (tmp_path / name).write_text(text)
+    table = read_table(tmp_path / name, decimal="," if "semi" in name else ".")
+    np.testing.assert_array_equal(table.X, wanted)
+    known = text.startswith("id")
+    assert table.samples == [*"abc"[: len(wanted)]] if known else [*"012"[: len(wanted)]]
+    if "bare" not in name:
+        assert table.features == ["u", "v"]
+
+
+def test_a_workbook_with_empty_cells(tmp_path):
+    book = pytest.importorskip("openpyxl").Workbook()
+    for row in (["id", "u", "v"], ["a", 1, None], ["b", None, 3]):
+        book.active.append(row)
+    book.save(tmp_path / "x.xlsx")
+    np.testing.assert_array_equal(read_table(tmp_path / "x.xlsx").X, [[1, NAN], [NAN, 3]])
+
+
+def test_a_word_among_gaps_is_refused_by_its_place(tmp_path):
+    (tmp_path / "x.csv").write_text("id,u,v\na,1,\nb,3,many\nc,5,6\n")
+    with pytest.raises(ValueError, match="'many' in line 3, column v"):
+        read_table(tmp_path / "x.csv")

@@ -6,7 +6,7 @@ import pytest
 
 from onmf.exceptions import TableWarning
 from onmf_app.read.encodings import detect_encoding
-from onmf_app.read.formats import read_table
+from reading import read_table
 
 SENTENCES = {
     ("Größe der Änderung über 20 °C für Ökologie", "cp1252"),

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from onmf.exceptions import TableWarning
-from onmf.prepare.numerals import to_number
-from onmf_app.read.formats import read_table
-from onmf_app.read.headers import is_header
+from onmf_app.read.cells import to_number
+from onmf_app.read.layouts import is_header
+from reading import read_table
 
 DATA = np.random.default_rng(0).integers(1, 90, (20, 8))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onmf.exceptions import TableWarning
-from onmf_app.read.formats import read_table
+from reading import read_table
 
 GENES = ["TP53", "BRCA1", "KRAS", "EGFR", "MYC1", "PTEN"]
 SAMPLES = ["s1", "s2", "s3"]
@@ -61,7 +61,7 @@ WRAPPED = {  # ending and text; the samples are the columns in all of them
         ".csv",
         "Gene,s1,s2,s3\n" + rows(",") + "Total," + ",".join(map(str, X.sum(axis=0))) + "\n",
     ),
-    "limits": (".csv", "Gene,s1,s2,s3\n" + rows(",").replace("2.25", "<2.25")),
+    "limits": (".csv", "Gene,s1,s2,s3\n" + rows(",").replace(",2.25", ",<2.25")),
 }
 
 

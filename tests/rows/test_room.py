@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from onmf.rows import open_arrays as open_source
 from onmf.rows import room as memory
-from onmf_app.read.formats import open_source, read_table
+from reading import read_table
 
 N = 40_000_000
 

@@ -11,9 +11,15 @@ open files of strangers with a time limit.
 from pathlib import Path
 from typing import Any
 
-from onmf.rows.columns import class_names
 from onmf.rows.source import Dense, NotByRows, Source, Sparse, floating
-from onmf.rows.table import Options, check_extent, check_size, listing, reading_errors
+from onmf.rows.table import (
+    Options,
+    check_extent,
+    check_size,
+    class_names,
+    listing,
+    reading_errors,
+)
 
 try:
     import h5py

@@ -16,11 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from onmf.rows.columns import ROWS_INSPECTED, class_names, find_columns
+from onmf.prepare.columns import columns, rows_inspected
 from onmf.rows.flat import FlatFile, room_for
 from onmf.rows.room import check_memory
 from onmf.rows.source import Dense, Source
-from onmf.rows.table import Array, Names, Numbered, Options, reading_errors
+from onmf.rows.table import (
+    Array,
+    Names,
+    Numbered,
+    Options,
+    class_names,
+    listing,
+    reading_errors,
+)
 
 try:
     import pyarrow as pa
@@ -54,38 +62,61 @@ def parquet_errors(name: str) -> Iterator[None]:
 
 
 def open_parquet(path: Path, options: Options) -> Source:
+    """Rows on disk, with the features that `onmf.prepare.columns` finds by the first of them."""
     with parquet_errors(path.name):
         data = open_dataset(path)
-        headings, types = data.schema.names, data.schema.types
-        if len({*headings}) != len(headings):
+        heads = data.schema.names
+        if len({*heads}) != len(heads):
             raise ValueError("two columns have the same name: rename or drop one")
-        text = _first_cells(data)
+        top = _frame(data.head(rows_inspected(len(heads))))
         index = _pandas_index(data.schema)
-    columns = find_columns(
-        headings, text, text.get(0, []), path.name, options, index=index, named_rows=False
-    )
-    names = [headings[j] for j in columns.features]
-    single = all(pa.types.is_float32(types[j]) for j in columns.features)
-    dtype = np.dtype(np.float32 if single else np.float64)
+    special = {options.labels, *options.drop}
+    if unknown := special - {None, *heads}:
+        said = listing(sorted(map(repr, unknown)))
+        raise ValueError(f"{path.name} has no column {said} to drop.")
+    left = [name for name in heads if name not in special and name != index]
+    named = index is not None and index not in special
+    chosen = columns(top[left].set_axis(top[index]) if named else top[left])
+    names = [left[j] for j in chosen.features]
+    if not names:
+        raise ValueError(f"{path.name} has no column of numbers.")
+    own = left[chosen.names] if chosen.names is not None else index
+    own = None if own in special else own
+    single = all(pa.types.is_float32(data.schema.field(name).type) for name in names)
     with parquet_errors(path.name):
         shape = data.count_rows(), len(names)
-        samples = labels = None
-        if columns.names is not None:
-            samples = ColumnNames(path.name, _column(data, headings[columns.names]))
-        if columns.classes is not None:
-            values = _column(data, headings[columns.classes]).to_pylist()
+        samples = None if own is None else ColumnNames(path.name, _column(data, own))
+        labels = None
+        if options.labels is not None:
+            values = _column(data, options.labels).to_pylist()
             where = f"its column {options.labels!r}"
             labels = class_names(values, samples or Numbered(len(values)), where)
-    matrix = ColumnMatrix(path, data, names, shape, dtype)
-    return Dense.of(matrix, path.name, names=names, samples=samples, labels=labels)
+    matrix = ColumnMatrix(path, data, names, shape, np.dtype(np.float32 if single else np.float64))
+    out = {left[j]: why for j, why in chosen.left_out.items()}
+    return Dense.of(matrix, path.name, names=names, samples=samples, labels=labels, left_out=out)
 
 
-def _first_cells(data: Any) -> dict[int, list[str]]:
-    """Some cells of each column without numbers, by its position."""
-    kinds = enumerate(data.schema.types)
-    text = [j for j, kind in kinds if not any(is_(kind) for is_ in NUMERIC_TYPES)]
-    top = data.head(ROWS_INSPECTED, columns=[data.schema.names[j] for j in text])
-    return {j: [*map(str, top.column(i).to_pylist())] for i, j in enumerate(text)}
+def read_frame(path: Path) -> Any:
+    """All columns as a DataFrame, with the index that pandas wrote; gaps are NaN."""
+    with parquet_errors(path.name):
+        data = open_dataset(path)
+        check_memory(_nbytes(data), path.name)
+        frame, index = _frame(data.to_table()), _pandas_index(data.schema)
+        return frame if index is None else frame.set_index(index)
+
+
+def _nbytes(data: Any) -> int:
+    """About what the columns take in memory: eight bytes an entry."""
+    return 8 * int(data.count_rows()) * len(data.schema.names)
+
+
+def _frame(table: Any) -> Any:
+    """Columns of numbers of any kind as floating point; others as they are."""
+    for j, kind in enumerate(table.schema.types):
+        if any(is_(kind) for is_ in NUMERIC_TYPES) and not pa.types.is_floating(kind):
+            cast = table.column(j).cast(pa.float64(), safe=False)
+            table = table.set_column(j, table.schema.names[j], cast)
+    return table.to_pandas(ignore_metadata=True)
 
 
 def open_dataset(path: Path) -> Any:
@@ -208,9 +239,9 @@ class ColumnNames(Names):
             return [*map(str, self.column.slice(start, stop - start).to_pylist())]
 
 
-def _pandas_index(schema: Any) -> int | None:
-    """Position of the column that pandas wrote as the index, if any."""
+def _pandas_index(schema: Any) -> str | None:
+    """The column that pandas wrote as the index, if any."""
     metadata = schema.metadata or {}
     index = json.loads(metadata.get(b"pandas", "{}")).get("index_columns", [])
     known = index if isinstance(index, list) else []
-    return next((j for j, name in enumerate(schema.names) if name in known), None)
+    return next((name for name in schema.names if name in known), None)

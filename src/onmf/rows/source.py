@@ -33,6 +33,7 @@ class Source(ABC):
     names: list[str] | None = None  # of the features
     samples: Sequence[str] | None = None  # their names
     labels: list[str] | None = None  # true classes, if asked for
+    left_out: dict[str, str] | None = None  # columns that are no features, and why
     edges: Sequence[int] | None = None  # first rows of the stored blocks, and the end
 
     @abstractmethod

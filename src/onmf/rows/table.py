@@ -126,18 +126,11 @@ def turn(table: Table) -> Table:
 
 
 class Options(NamedTuple):
-    """How a file is read; a format without such a thing ignores it."""
+    """How a file of arrays is opened; a format without such a thing ignores it."""
 
     labels: str | None = None  # column of true classes
     layer: str | None = None  # of annotated data
-    decimal: str | None = None  # of text tables; None finds it
-    thousands: str = ""  # separator of digit groups; "" for none, or "." with a decimal comma
-    drop: Collection[str] = ()  # columns and rows to leave out
-    progress: Progress = no_progress
-    transpose: bool | None = None  # rows are features; None finds it
-    skip_rows: int = 0  # lines above the table
-    encoding: str | None = None  # of text tables; None finds it
-    sheet: str | None = None  # of a workbook; None takes the first
+    drop: Collection[str] = ()  # columns to leave out
 
 
 @contextmanager
@@ -191,6 +184,18 @@ def check_unique(names: Sequence[str], what: str, file: str) -> None:
         "can be numbered, summed or taken once (--duplicates), also if they are rows "
         "(--transpose). If the column holds classes, use --labels or --drop."
     )
+
+
+def class_names(values: Iterable[Any], samples: Sequence[str], where: str) -> list[str]:
+    """Classes as text, whole numbers without a decimal point; none may be missing."""
+    classes = [
+        str(int(v)) if isinstance(v, float) and v.is_integer() else str("" if v is None else v)
+        for v in values
+    ]
+    missing = [repr(s) for s, name in zip(samples, classes, strict=True) if not name.strip()]
+    if missing:
+        raise ValueError(f"{where} has no value for {listing(missing)}: fill it in.")
+    return [name.strip() for name in classes]
 
 
 def check_text(names: Sequence[str], what: str, file: str) -> None:

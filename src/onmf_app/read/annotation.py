@@ -1,4 +1,4 @@
-"""Classes of samples from another file.
+"""Values of samples from another file: classes, times, batches.
 
     classes.txt              one class per line, or lines `sample,class`
     metadata.csv:cell_type   a column of a table with one row per sample, matched by their names
@@ -6,125 +6,118 @@
 The names of the samples may be in any column of such a table, and its rows in any order.
 """
 
-import csv
-from collections.abc import Iterator, Sequence
-from importlib import import_module
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from onmf.rows import (
-    Options,
-    Table,
-    check_file,
-    check_unique,
-    class_file,
-    class_names,
-    listing,
-    one_line,
-)
-from onmf_app.read.cells import unguard_cell
-from onmf_app.read.delimited import text_cells
-from onmf_app.read.layouts import LINES_INSPECTED
-from onmf_app.read.text_files import text_lines
-
-Rows = list[list[str]]
+from onmf_app.read.documents import cell_lines, table_rows
+from onmf_app.read.sources import open_workbook
+from onmf_app.read.streams import File, listing
 
 
-def with_classes(table: Table, labels: str | Path | None, file: str) -> Table:
-    """The table with its true classes, from a file if no column of it has them."""
-    if labels is None or table.labels is not None:
-        return table
-    check_file(labels, file)
-    return table._replace(labels=read_labels(labels, table.samples))
+def value_file(spec: str | Path) -> tuple[Path, str | None] | None:
+    """The file of FILE or FILE:COLUMN, and the column; None if there is no such file."""
+    if Path(spec).is_file():
+        return Path(spec), None
+    file, colon, column = str(spec).rpartition(":")
+    return (Path(file), column) if colon and Path(file).is_file() else None
 
 
-def read_labels(labels: str | Path, samples: Sequence[str]) -> list[str]:
-    """The class of each sample, from FILE or FILE:COLUMN."""
-    found = class_file(labels)
+def read_labels(spec: str | Path, samples: Sequence[str], file: str = "") -> list[str]:
+    """The value of each sample of `file`, from FILE or FILE:COLUMN."""
+    found = value_file(spec)
     if found is None:
-        raise FileNotFoundError(f"there is no file {labels}.")
+        raise ValueError(
+            f"{file} has no column {str(spec)!r} of true classes, and there is no file of that "
+            "name."
+        )
     path, column = found
     if column is None:
         return class_names(_listed(path, samples), samples, path.name)
-    where = f"column {column!r} of {path.name}"
-    return class_names(_from_column(path, column, samples), samples, where)
-
-
-def _from_column(path: Path, column: str, samples: Sequence[str]) -> list[str]:
-    """The entries of a column, in the order of the samples."""
     known: list[str] = []
-    for rows in _tables(path):
-        header, body = _with_header(rows)
+    for header, body in _tables(File(path)):
         if column in header:
-            return _matched(header, body, column, samples, path.name)
-        known += [one_line(name) for name in header if name]
+            values = _matched(header, body, column, samples, path.name)
+            return class_names(values, samples, f"column {column!r} of {path.name}")
+        known += filter(None, header)
     raise ValueError(f"{path.name} has no column {column!r}; its columns are {listing(known)}.")
 
 
+def class_names(values: Iterable[Any], samples: Sequence[str], where: str) -> list[str]:
+    """Classes as text, whole numbers without a decimal point; none may be missing."""
+    classes = [
+        "" if v is None or v != v
+        else str(int(v)) if isinstance(v, float) and v.is_integer() else str(v).strip()
+        for v in values
+    ]  # fmt: skip
+    if missing := [repr(s) for s, name in zip(samples, classes, strict=True) if not name]:
+        raise ValueError(f"{where} has no value for {listing(missing)}: fill it in.")
+    return classes
+
+
+def check_unique(names: Sequence[str], what: str, file: str) -> None:
+    """Refuse samples, or features, that share a name."""
+    if len({*names}) < len(names):
+        repeated = [repr(name) for name, times in Counter(names).items() if times > 1]
+        raise ValueError(
+            f"{file} has {what} of the same name: {listing(repeated)}. Rename or drop them; "
+            "features can be numbered, summed or taken once (--duplicates), also if they are rows "
+            "(--transpose). If the column holds classes, use --labels or --drop."
+        )
+
+
+def _tables(file: File) -> Iterator[tuple[list[str], list[list[str]]]]:
+    """Headings and cells of a table; of all sheets of a workbook, one after another."""
+    if file.ending in (".parquet", ".pq"):
+        rows = [*table_rows(file)]
+        values = [[str("" if v is None else v) for v in row.values()] for row in rows]
+        yield [*rows[0]] if rows else [], values
+        return
+    sheets: list[str | None] = [None]
+    if file.ending == ".xlsx":
+        with open_workbook(file) as book:
+            sheets = [*book.sheet_names]
+    for sheet in sheets:
+        cells = [row for _, row in cell_lines(file, sheet) if row and not row[0].startswith("#")]
+        if cells:
+            short = len(cells) > 1 and len(cells[0]) == len(cells[1]) - 1  # as R writes it
+            yield [cell.strip() for cell in (["", *cells[0]] if short else cells[0])], cells[1:]
+
+
 def _matched(
-    header: list[str], body: Rows, column: str, samples: Sequence[str], file: str
+    header: list[str], body: list[list[str]], column: str, samples: Sequence[str], file: str
 ) -> list[str]:
-    """The classes by the column in which most samples are named."""
+    """The values by the column in which most samples are named."""
     place, wanted = header.index(column), {*samples}
     body = [row for row in body if len(row) > place]
-    shared = {
-        j: len(wanted & {row[j].strip() for row in body if len(row) > j})
-        for j in range(len(header)) if j != place
-    }  # fmt: skip
+    others = [j for j in range(len(header)) if j != place]
+    shared = {j: len(wanted & {row[j].strip() for row in body if len(row) > j}) for j in others}
     names = max(shared, key=lambda j: (shared[j], -j), default=None)
     if names is None or not shared[names]:
         few = listing([repr(name) for name in samples[:3]], len(samples))
         raise ValueError(f"no column of {file} has the names of the samples: {few}.")
     rows = [row for row in body if len(row) > names and row[names].strip() in wanted]
-    check_unique([row[names].strip() for row in rows], "samples", file)
-    classes = {row[names].strip(): unguard_cell(row[place]) for row in rows}
-    _check_all(samples, classes, file, f" (by column {header[names]!r})" if header[names] else "")
-    return [classes[name] for name in samples]
+    by = f" (by column {header[names]!r})" if header[names] else ""
+    return _by_name([(row[names].strip(), row[place]) for row in rows], samples, file, by)
 
 
-def _check_all(samples: Sequence[str], classes: dict[str, str], file: str, by: str = "") -> None:
-    if missing := [repr(name) for name in samples if name not in classes]:
+def _by_name(
+    pairs: list[tuple[str, str]], samples: Sequence[str], file: str, by: str = ""
+) -> list[str]:
+    check_unique([name for name, _ in pairs], "samples", file)
+    known = dict(pairs)
+    if missing := [repr(name) for name in samples if name not in known]:
         raise ValueError(
             f"{file} has no class for {len(missing)} of {len(samples)} samples: "
             f"{listing(missing)}{by}."
         )
-
-
-def _with_header(rows: Rows) -> tuple[list[str], Rows]:
-    """Headings of all columns; R leaves out that of the first."""
-    if not rows:
-        return [], []
-    short = len(rows) > 1 and len(rows[0]) == len(rows[1]) - 1
-    header = [unguard_cell(cell.strip()) for cell in (["", *rows[0]] if short else rows[0])]
-    return header, [[unguard_cell(cell) for cell in row] for row in rows[1:]]
-
-
-def _tables(path: Path) -> Iterator[Rows]:
-    """The cells of a file; of all sheets of a workbook, one after another."""
-    name = path.name.lower()
-    if name.endswith(".xlsx"):
-        book: Any = import_module("onmf_app.read.workbook")
-        for sheet in book.sheet_names(path):
-            yield [cells for _, cells in book.sheet_cells(path, Options(sheet=sheet))]
-    elif name.endswith((".parquet", ".pq")):
-        found = list(import_module("onmf.rows.parquet").read_rows(path))
-        heads = list(found[0]) if found else []
-        yield [heads, *([str("" if v is None else v) for v in row.values()] for row in found)]
-    else:
-        lines = text_cells(path, Options(), LINES_INSPECTED)
-        yield [cells for _, cells in lines if not cells[0].startswith("#")]
+    return [known[name] for name in samples]
 
 
 def _listed(path: Path, samples: Sequence[str]) -> list[str]:
     """In order, or by name if each line is `sample,class`."""
-    text = list(text_lines(path))
-    reader = csv.reader(text, delimiter="\t" if "\t" in "".join(text[:1]) else ",")
-    try:
-        rows = [[unguard_cell(cell) for cell in row] for row in reader if row]
-    except csv.Error as error:
-        raise ValueError(
-            f"{path.name} is not a list of classes at line {reader.line_num}: {error}."
-        ) from error
+    rows = [row for _, row in cell_lines(File(path), spaces=False)]
     widths = {len(row) for row in rows}
     if widths == {1}:
         heading = path.suffix.lower() in (".csv", ".tsv") and len(rows) == len(samples) + 1
@@ -133,15 +126,11 @@ def _listed(path: Path, samples: Sequence[str]) -> list[str]:
             raise ValueError(f"{path.name} has {len(classes)} classes for {len(samples)} samples.")
         return classes
     if widths == {2}:
-        check_unique([row[0] for row in rows], "samples", path.name)
-        known = dict(rows)
-        _check_all(samples, known, path.name)
-        return [known[name] for name in samples]
+        return _by_name([(row[0], row[1]) for row in rows], samples, path.name)
     if min(widths, default=0) > 2:
-        columns = listing([one_line(name) for name in rows[0] if name])
         raise ValueError(
-            f"{path.name} has several columns: name that of the classes as "
-            f"{path.name}:COLUMN. They are {columns}."
+            f"{path.name} has several columns: name that of the classes as {path.name}:COLUMN. "
+            f"They are {listing(filter(None, rows[0]))}."
         )
     raise ValueError(
         f"{path.name} must have lines of one class, or of `sample,class`; its lines have "

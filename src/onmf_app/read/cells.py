@@ -12,18 +12,17 @@ from collections.abc import Callable
 from typing import Any
 from unicodedata import category
 
-from onmf.prepare.numerals import to_number
-
 Number = Callable[[str], float]  # the number in a cell; ValueError if there is none
 
+MINUS_SIGNS = str.maketrans("\u2212\u2013", "--")  # of a text program
 SPACES = " \u00a0\u202f"  # all of them may group digits
-
 NO_VALUE = {
     "", "-", ".", "?", "na", "n/a", "#n/a", "<na>", "nan", "null", "<null>", "none", "missing",
 }  # fmt: skip
 AMOUNT = re.compile(  # a number in any notation, also a limit or in percent; no date
     r"\s*[<>≤≥]?=?\s*[+-]?(\d{1,3}([.,'_\s]\d{3})+([.,]\d+)?|\d+([.,]\d*)?|[.,]\d+)\s*%?\s*"
 )
+LIMIT = re.compile(r"\s*[<>≤≥]=?\s*(?=[\d.,])")
 # Full-width and small signs work, too; what no one sees before them is dropped by some programs.
 SIGNS = "=+@＝＋－＠﹦﹢﹣﹫-"  # noqa: RUF001
 UNSEEN = "\ufeff" + "".join(
@@ -33,12 +32,12 @@ FORMULA = re.compile(rf"'*(?:[\t\r\n]|[{UNSEEN}]*[{SIGNS}])")
 FORMULA_STARTS = {"'", *SIGNS, *UNSEEN}
 
 
-def is_number(cell: str) -> bool:
-    try:
-        to_number(cell)
-    except ValueError:
-        return False
-    return True
+def to_number(cell: str) -> float:
+    """The number in a cell, 5 for 5%; ValueError also for 1_000 and digits of other scripts."""
+    plain = cell.translate(MINUS_SIGNS).strip().removesuffix("%")
+    if "_" in plain or not plain.isascii():
+        raise ValueError(f"{cell!r} is not a number.")
+    return float(plain)
 
 
 def is_cell(number: Number, cell: str, gaps: bool = False) -> bool:
@@ -48,6 +47,10 @@ def is_cell(number: Number, cell: str, gaps: bool = False) -> bool:
     except ValueError:
         return gaps and has_no_value(cell)
     return True
+
+
+def is_number(cell: Any) -> bool:
+    return is_cell(to_number, str(cell))
 
 
 def is_amount(cell: str) -> bool:

@@ -1,109 +1,50 @@
 """Texts: the files of a folder, the lines of a file, or a column of a table."""
 
 import csv
-import warnings
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from importlib import import_module
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from onmf.exceptions import TableWarning
-from onmf.files import visible_files
-from onmf.rows import (
-    ID_HEADINGS,
-    ROWS_INSPECTED,
-    WORDS_OF_A_TEXT,
-    Options,
-    Progress,
-    Table,
-    check_unique,
-    class_names,
-    column_of_texts,
-    listing,
-    no_progress,
-    one_line,
-)
-from onmf_app.read.annotation import with_classes
 from onmf_app.read.cells import unguard_cell
-from onmf_app.read.delimited import text_cells
-from onmf_app.read.formats import known_ending
-from onmf_app.read.layouts import LINES_INSPECTED
-from onmf_app.read.records import Row, json_objects
-from onmf_app.read.text_files import LONGEST_LINE, decode_text, text_lines
+from onmf_app.read.encodings import decode_text
+from onmf_app.read.formats import FORMATS
+from onmf_app.read.layouts import ID_HEADINGS, LINES_INSPECTED, WORDS_OF_A_TEXT, column_of_texts
+from onmf_app.read.sources import Row, json_objects, open_workbook, sheet_rows
+from onmf_app.read.streams import LONGEST_LINE, File, listing
+from onmf_app.read.tables import separator
 
 TEXT_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq", ".xlsx")
-NO_CLASS = "no text"  # of an empty text whose cell with the class is empty
-MOST_NUMBERS = 2  # columns of numbers beside texts; with more, the numbers may be what is meant
 NO_TEXT = (".npy", ".npz", ".mtx", ".h5ad", ".h5", ".hdf5", ".json")
+ROWS_INSPECTED = 20
+MOST_NUMBERS = 2  # columns of numbers beside texts; with more, the numbers may be what is meant
 
 
 def read_documents(
-    path: str | Path,
-    *,
-    column: str | None = None,
-    id_column: str | None = None,
-    labels: str | Path | None = None,
-    encoding: str | None = None,
-    follow_links: bool = False,
-    progress: Progress = no_progress,
-) -> Table:
-    """Read texts: one per file of a folder, line of a file, or row of a table.
+    file: File, column: str | None, id_column: str | None, links: bool
+) -> tuple[list[str], list[str], list[Row]]:
+    """Texts, their names, and for a table all of its cells.
 
-    Parameters
-    ----------
-    path : str or Path
-        A folder, without its hidden files; a text file, also `.gz`; or a table (`.csv`, `.tsv`,
-        `.jsonl`, `.parquet`, `.xlsx`).
-    column : str, optional
-        Column with the texts of a table.
-    id_column : str, optional
-        Column with the names of the documents of a table.
-    labels : str or Path, optional
-        True classes: a column of the table, or a file with one class per line, or lines
-        `document,class`.
-    encoding : str, optional
-        Of the files; by default UTF-8, and for what is not UTF-8 one that is recognised, with a
-        `TableWarning`.
-    follow_links : bool, default=False
-        Whether the folder may have links to files outside it; otherwise they are refused.
-    progress : callable, optional
-        Called with (done, total): files of a folder, or bytes of a file.
-
-    Returns
-    -------
-    Table
-        X is the list of texts. Files are named by their path in the folder, lines and rows by their
-        number from 1. Empty texts stay, except at the end of a file.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from onmf_app.read.documents import read_documents
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "talks.txt")
-    >>> _ = path.write_text("stars and planets\\n\\ngenes and cells\\n")
-    >>> read_documents(path)[:2]
-    (['stars and planets', '', 'genes and cells'], ['1', '2', '3'])
+    Files are named by their path in the folder, lines and rows by their number from 1. Empty texts
+    stay, except at the end of a file.
     """
-    path = Path(path)
-    ending = Path(path.name.lower().removesuffix(".gz")).suffix
-    if path.is_file() and ending in NO_TEXT:
-        raise ValueError(f"{path.name} has no texts: give a folder, a text file or a table.")
-    if path.is_file() and (ending in TEXT_TABLES or column is not None):
-        rows = without_empty_end(list(_rows(path, ending, progress, encoding)))
-        table = _from_rows(path.name, rows, column, id_column, labels)
+    rows: list[Row] = []
+    if file.path.is_file() and file.ending in NO_TEXT:
+        raise ValueError(f"{file.name} has no texts: give a folder, a text file or a table.")
+    if file.path.is_dir():
+        found = _from_folder(file, links)
+        texts, names = [*found.values()], [*found]
+    elif file.ending in TEXT_TABLES or column is not None:
+        rows = _without_empty_end([*table_rows(file)])
+        texts, names = _from_rows(file.name, rows, column, id_column)
     else:
-        found = (
-            _from_folder(path, follow_links, progress, encoding)
-            if path.is_dir()
-            else _from_lines(path, progress, encoding)
-        )
-        table = Table(list(found.values()), list(found), [])
-    if not any(table.X):
-        raise ValueError(f"{path.name} is empty: it has no documents.")
-    return with_classes(table, labels, path.name)
+        texts = _without_empty_end([line.strip() for line in file.lines()])
+        names = [str(i) for i in range(1, len(texts) + 1)]
+    if not any(texts):
+        raise ValueError(f"{file.name} is empty: it has no documents.")
+    return texts, names, rows
 
 
 def find_documents(
@@ -114,19 +55,20 @@ def find_documents(
     Documents are a folder of files of no format of numbers, a `.txt` file whose lines are words, or
     a table with texts and at most MOST_NUMBERS columns of numbers, such as a year.
     """
-    ending = Path(path.name.lower().removesuffix(".gz")).suffix
-    if isinstance(path, Path) and path.is_dir():
-        kinds = {known_ending(name.name) for name in visible_files(path, links=True)}
-        return "" if kinds and kinds <= {None, ".txt"} and known_ending(path.name) is None else None
-    if not path.is_file() or ending not in (*TEXT_TABLES, ".txt"):
+    file = File(path, encoding)
+    if path.is_dir():
+        from onmf.files import visible_files
+
+        names = [name.name.lower() for name in visible_files(path, links=True)]
+        others = [n.removesuffix(".gz") for n in names if not n.endswith(".txt")]
+        plain = not any(n.endswith((*FORMATS,)) for n in others)
+        return "" if names and plain and file.ending not in FORMATS else None
+    if not path.is_file() or file.ending not in (*TEXT_TABLES, ".txt"):
         return None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TableWarning)
-            if ending == ".txt":
-                lines = [*islice(text_lines(path, no_progress, encoding), LINES_INSPECTED)]
-                return "" if _are_texts(lines) else None
-            rows = [*islice(_rows(path, ending, no_progress, encoding), ROWS_INSPECTED)]
+        if file.ending == ".txt":
+            return "" if _are_texts([*islice(file.lines(), LINES_INSPECTED)]) else None
+        rows = [*islice(table_rows(file), ROWS_INSPECTED)]
     except (ValueError, ImportError):
         return None  # for the reader of tables, whose message says more
     columns: dict[str, list[Any]] = defaultdict(list)
@@ -137,8 +79,7 @@ def find_documents(
     numbers = {name for name, cells in columns.items() if any(map(_is_number, cells))}
     if len(numbers - ID_HEADINGS) > MOST_NUMBERS:
         return None
-    texts = {j: [*map(str, c)] for j, (n, c) in enumerate(columns.items()) if n not in numbers}
-    return column_of_texts([*columns], texts)
+    return column_of_texts({n: [*map(str, c)] for n, c in columns.items() if n not in numbers})
 
 
 def _are_texts(lines: list[str]) -> bool:
@@ -158,108 +99,108 @@ def _is_number(cell: Any) -> bool:
     return True
 
 
-def without_empty_end(rows: list[Any]) -> list[Any]:
+def _without_empty_end(rows: list[Any]) -> list[Any]:
     """The rows, or lines, up to the last that is not empty."""
     return rows[: next((i for i in range(len(rows), 0, -1) if rows[i - 1]), 0)]
 
 
 def _from_rows(
-    file: str,
-    rows: list[Row],
-    column: str | None,
-    id_column: str | None,
-    labels: str | Path | None,
-) -> Table:
+    file: str, rows: list[Row], column: str | None, id_column: str | None
+) -> tuple[list[str], list[str]]:
     """One document per row of a table."""
     known = list(dict.fromkeys(name for row in rows for name in row))
-    column, id_column = wanted = [_spelled(name, known) for name in (column, id_column)]
+    wanted = []
+    for name in (column, id_column):  # capitals do not matter, if only one column is meant
+        alike = [own for own in known if name is not None and own.lower() == name.lower()]
+        wanted.append(alike[0] if name not in known and len(alike) == 1 else name)
+    column, id_column = wanted
     if column is None or any(name is not None and name not in known for name in wanted):
         lost = [repr(name) for name in wanted if name is not None and name not in known]
         said = f"has no column {listing(lost)}" if lost else "is a table"
         raise ValueError(
             f"{file} {said}: name the column of texts with --text-column, and that of their "
-            f"names, if any, with --id-column. Its columns are {listing(map(one_line, known))}."
+            f"names, if any, with --id-column. Its columns are {listing(known)}."
         )
     texts = ["" if (text := row.get(column)) is None else str(text).strip() for row in rows]
     names = [str(i) for i in range(1, len(rows) + 1)]
     if id_column is not None:
         given = [row.get(id_column) for row in rows]
         names = [f"row {i}" if own in (None, "") else str(own) for i, own in enumerate(given, 1)]
-    check_unique(names, "documents", file)
-    classes = None
-    if labels in known:
-        values = [row.get(str(labels)) for row in rows]
-        values = [v if text or v else NO_CLASS for v, text in zip(values, texts, strict=True)]
-        classes = class_names(values, names, f"column {str(labels)!r} of {file}")
-    return Table(texts, names, [], classes)
+    return texts, names
 
 
-def _spelled(name: str | None, known: list[str]) -> str | None:
-    """A column; if there is none of this name, the only one that differs from it by capitals."""
-    alike = [own for own in known if name is not None and own.lower() == name.lower()]
-    return alike[0] if name not in known and len(alike) == 1 else name
+def table_rows(file: File) -> Iterator[Row]:
+    """The rows of a table as dictionaries, by the headings."""
+    if file.ending in (".jsonl", ".ndjson", ".json"):
+        yield from json_objects(file)
+        return
+    if file.ending in (".parquet", ".pq"):
+        from onmf.rows.parquet import read_rows
+
+        yield from read_rows(file.path)
+        return
+    headings: list[str] | None = None
+    for number, cells in cell_lines(file):
+        if headings is None:
+            headings = [heading.strip() for heading in cells]
+        elif cells and len(cells) != len(headings):
+            raise ValueError(
+                f"{file.name} has {len(cells)} cells in line {number} but {len(headings)} in its "
+                "header."
+            )
+        else:
+            yield dict(zip(headings, cells, strict=False))
 
 
-def _rows(path: Path, ending: str, progress: Progress, encoding: str | None) -> Iterator[Row]:
-    if ending in (".jsonl", ".ndjson"):
-        return json_objects(path, progress, encoding)
-    if ending in (".parquet", ".pq"):
-        rows: Iterator[Row] = import_module("onmf.rows.parquet").read_rows(path)
-        return rows
-    return _cells(path, ending, progress, encoding)
-
-
-def _cells(path: Path, ending: str, progress: Progress, encoding: str | None) -> Iterator[Row]:
-    sheet = ending == ".xlsx"
-    read: Any = import_module("onmf_app.read.workbook").sheet_cells if sheet else text_cells
+def cell_lines(
+    file: File, sheet: str | None = None, spaces: bool = True
+) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each line of a text table, or row of a sheet, from the first one on."""
+    if file.ending == ".xlsx":
+        with open_workbook(file) as book:
+            rows = sheet_rows(book, sheet or book.sheet_names[0])
+        start = next((i for i, row in enumerate(rows) if row), len(rows))
+        yield from ((i, [*map(unguard_cell, row)]) for i, row in enumerate(rows[start:], start + 1))
+        return
+    lines = file.lines()
+    top = [*islice(lines, 1)]
+    mark = separator(top, file.ending)
+    mark = "," if mark == " " and not spaces else mark
+    reader = csv.reader(chain(top, lines), delimiter=mark, skipinitialspace=mark == " ")
     before = csv.field_size_limit(LONGEST_LINE)  # documents exceed the default
     try:
-        lines = read(path, Options(progress=progress, encoding=encoding))
-        before_this, top = next(lines, (0, []))
-        headings = [unguard_cell(heading.strip()) for heading in top]
-        for number, cells in lines:
-            if sheet:  # empty rows, so that later ones keep their numbers
-                yield from ({} for _ in range(before_this + 1, number))
-                before_this = number
-            if len(cells) != len(headings):
-                raise ValueError(
-                    f"{path.name} has {len(cells)} cells in line {number} but {len(headings)} in "
-                    "its header."
-                )
-            yield dict(zip(headings, map(unguard_cell, cells), strict=True))
+        for cells in reader:
+            if cells:
+                yield reader.line_num, [*map(unguard_cell, cells)]
+    except csv.Error as error:
+        line = reader.line_num
+        raise ValueError(f"{file.name} is not a text table at line {line}: {error}.") from error
     finally:
         csv.field_size_limit(before)
 
 
-def _from_lines(path: Path, progress: Progress, encoding: str | None) -> dict[str, str]:
-    lines = without_empty_end([line.strip() for line in text_lines(path, progress, encoding)])
-    return {str(number): line for number, line in enumerate(lines, 1)}
+def _from_folder(file: File, links: bool) -> dict[str, str]:
+    from onmf.files import visible_files
 
-
-def _from_folder(
-    path: Path, links: bool, progress: Progress, encoding: str | None
-) -> dict[str, str]:
-    names = visible_files(path, links)
+    path, names, encoding = file.path, visible_files(file.path, links), file.encoding
     texts: dict[str, str] = {}
     encodings: dict[str, list[str]] = defaultdict(list)  # of files that are not UTF-8
     for done, name in enumerate(map(Path.as_posix, names), 1):
         try:
             texts[name], used = decode_text((path / name).read_bytes(), encoding)
-        except ValueError:
+        except (ValueError, LookupError):
             used = ""
         if used != (encoding or "utf-8"):
-            encodings[used].append(one_line(name))
-        progress(done, len(names))
+            encodings[used].append(name)
+        file.progress(done, len(names))
     if unread := encodings.pop("", []):
         raise ValueError(
-            f"{path.name} has files that are not text in {encoding or 'UTF-8'}: {listing(unread)}. "
+            f"{file.name} has files that are not text in {encoding or 'UTF-8'}: {listing(unread)}. "
             "Name their encoding with --encoding, or move them elsewhere."
         )
     for used, files in encodings.items():
-        warnings.warn(
+        file.note(
             f"{len(files)} of the {len(names)} files are not UTF-8 and are read as {used}: "
-            f"{listing(files)}; --encoding names another one.",
-            TableWarning,
-            stacklevel=3,
+            f"{listing(files)}; --encoding names another one."
         )
     return texts

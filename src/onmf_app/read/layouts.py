@@ -1,33 +1,29 @@
-"""Tables as programs and people write them: what stands above, below and beside the numbers.
+"""Tables as programs and people write them: what stands above and beside the numbers.
 
     title, comments, counts of rows       left out
     a second header, GEO's `!Sample_...`  classes of the columns, for `labels`
     ID_REF | Geneid Chr Start ... | Hugo_Symbol Entrez_Gene_Id | Name Description
                                           rows are features; what annotates them is left out
-    __no_feature, TOTAL, footnotes        left out, with a warning
 
-Works on lines of cells, so text tables and workbooks are read alike.
+Works on the first lines of cells, so text tables, workbooks and JSON are read alike.
 """
 
 import re
-import warnings
+import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice, takewhile
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise, takewhile
 from pathlib import PurePosixPath
+from statistics import median
 from typing import NamedTuple
 
-import numpy as np
+from onmf_app.read.cells import Number, has_no_value, is_amount, is_cell
 
-from onmf.exceptions import TableWarning
-from onmf.rows import Table, listing, one_line
-
-Line = tuple[int, list[str]]  # its number, and its cells
-Lines = Iterator[Line]
+Line = tuple[int, list[str]]  # the number of its last line in the file, and its cells
 IsNumber = Callable[[str], bool]
 
 LINES_INSPECTED = 60  # above the table may be a page of comments; GEO's own lines do not count
-GEO_TABLE = "!series_matrix_table_"
+ID_HEADINGS = {"", "id", "index", "sample", "sample_id", "unnamed: 0"}
 # First headings that only tables with features as rows have, and the columns that annotate them.
 ANNOTATIONS = {
     "id_ref": {"identifier"},
@@ -37,21 +33,18 @@ ANNOTATIONS = {
     "composite.element.ref": set(),
     "#otu id": {"taxonomy"},
 }
-NO_GENE = re.compile(  # rows of HTSeq and STAR that count reads outside genes
-    r"__(no_feature|ambiguous|too_low_aqual|not_aligned|alignment_not_unique)"
-    r"|N_(unmapped|multimapping|noFeature|ambiguous)",
-    re.IGNORECASE,
-)
-TOTAL = re.compile(r"(grand )?totals?|sums?|summe|gesamt|somme", re.IGNORECASE)
-LIMIT = re.compile(r"\s*[<>≤≥]=?\s*(?=[\d.,])")
 ALIGNMENTS = re.compile(r"(\.sorted|Aligned\.sortedByCoord\.out)?\.(bam|sam|cram)$")
+WORDS_OF_A_TEXT = 4  # in most cells of a column; names and classes have fewer
+FEWEST_SPACED = 3  # numbers at equal steps, such as years, that may be a header
+CERTAIN = 5  # such numbers that are one wherever they lie: 2 in 1,000 lines of five small counts
+FEWEST_RISING = 6  # numbers that rise at any steps: one line in 720 does by chance
 
 
 class Head(NamedTuple):
     """The lines from the header on, and what was found above and beside them.
 
     about : a class for each column, by name.
-    beside : numbers of the columns that annotate rows.
+    beside : positions of the columns that annotate rows.
     turned : whether rows are surely features.
     """
 
@@ -66,22 +59,7 @@ def filled(cells: Sequence[str]) -> int:
     return sum(bool(cell.strip()) for cell in cells)
 
 
-def without_notes(lines: Lines, skip_rows: int, about: dict[str, list[str]]) -> Lines:
-    """The lines that are not blank, without those to skip and GEO's, whose facts go to `about`."""
-    lines = ((i, cells) for i, cells in lines if i > skip_rows and filled(cells))
-    for number, cells in lines:
-        if not cells[0].startswith("!"):
-            yield from chain([(number, cells)], takewhile(lambda line: not _ends(line[1]), lines))
-            return
-        if cells[0].startswith("!Sample_"):
-            _add_geo_fact(about, cells)
-
-
-def _ends(cells: list[str]) -> bool:
-    return cells[0].startswith(GEO_TABLE)
-
-
-def _add_geo_fact(about: dict[str, list[str]], cells: list[str]) -> None:
+def geo_fact(about: dict[str, list[str]], cells: list[str]) -> None:
     """`!Sample_characteristics_ch1 "tissue: b" ...` is a class named tissue."""
     name, values = cells[0].removeprefix("!Sample_"), [cell.strip() for cell in cells[1:]]
     keys = {value.partition(": ")[0] for value in values if ": " in value}
@@ -90,9 +68,8 @@ def _add_geo_fact(about: dict[str, list[str]], cells: list[str]) -> None:
     about.setdefault(name, ["", *values])
 
 
-def find_head(lines: Lines, is_number: IsNumber, about: dict[str, list[str]]) -> Head:
+def find_head(top: list[Line], is_number: IsNumber, about: dict[str, list[str]]) -> Head:
     """Titles and comments left out, and a second line of headings taken as classes."""
-    top = list(islice(lines, LINES_INSPECTED))
     if not top:
         return Head([], about, set(), False)
     if top[0][1][0].strip() == "#1.3" and len(top) > 2:
@@ -188,57 +165,78 @@ def sample_names(headings: Iterable[str]) -> list[str]:
     return short if files else names
 
 
-def note_turned(file: str) -> None:
-    """Warn that rows were taken as features."""
-    warnings.warn(
-        f"{file} has features as rows, so it was transposed; --no-transpose keeps it.",
-        TableWarning,
-        stacklevel=2,
+def is_header(number: Number, first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether a line is a header, given some lines of its width below it.
+
+    A word above a column of numbers is a heading. A line with numbers above all columns of numbers
+    is a sample, unless they are the numbers of the columns: 0, 1, ..., or such that chance does not
+    explain them (`_number_columns`).
+    """
+    if len(first) > 1 and list(first) == [*map(str, range(len(first)))]:  # as pandas numbers them
+        return True
+    if len(first) > 1 and first[0].strip().lower() in ID_HEADINGS:
+        return True
+    if not below:
+        return not _is_numeric(number, first[1:] or first)
+    columns = [*zip(*below, strict=True)]
+    numeric = [j for j, cells in enumerate(columns) if _is_numeric(number, cells)]
+    if not numeric or not all(is_cell(number, first[j], gaps=True) for j in numeric):
+        return True
+    lines = [[row[j] for j in numeric] for row in (first, *below)]
+    values = [[number(c) for c in cells if is_cell(number, c)] for cells in lines]
+    full = [row for row in values[1:] if len(row) == len(numeric)]
+    return len(values[0]) == len(numeric) and _number_columns(values[0], full)
+
+
+def _is_numeric(number: Number, cells: Sequence[str]) -> bool:
+    """Whether all values of a column are numbers, and there are some."""
+    return any(is_cell(number, c) for c in cells) and all(
+        is_cell(number, c, gaps=True) for c in cells
     )
 
 
-def note_left_out(file: str, rows: Sequence[str], why: str) -> None:
-    """Warn of rows that are not used."""
-    if rows:
-        few = listing([repr(one_line(row)) for row in rows])
-        warnings.warn(f"{file}: {few} {why}.", TableWarning, stacklevel=2)
+def _number_columns(first: Sequence[float], below: Sequence[Sequence[float]]) -> bool:
+    """Whether numbers are those of columns: years, times or wavelengths above other numbers.
+
+    Most lines below do not lie at equal steps, or rise, as they do. A few at equal steps also lie
+    outside the numbers below them, and none of numbers that only rise is found below it.
+    """
+    columns = [*zip(*below, strict=True)]
+    if not columns:
+        return False
+    pairs = [*zip(first, columns, strict=True)]
+    if len(first) >= FEWEST_SPACED and _is_spaced(first):
+        usual = 2 * sum(map(_is_spaced, below)) > len(below)
+        outside = all(not min(column) <= x <= max(column) for x, column in pairs)
+        return not usual and (len(first) >= CERTAIN or outside)
+    usual = 2 * sum(map(_is_rising, below)) > len(below)
+    rising = len(first) >= FEWEST_RISING and _is_rising(first)
+    return rising and not usual and all(x not in column for x, column in pairs)
 
 
-def without_remarks(lines: Lines, width: int, file: str) -> Lines:
-    """The lines without footnotes at the end, and without counts of reads outside of genes."""
-    no_genes: list[str] = []
-    last: list[Line] = []  # with one text only
-    for number, cells in lines:
-        if NO_GENE.fullmatch(cells[0].strip()):
-            no_genes.append(cells[0])
-        elif width > 2 and filled(cells) == 1 and cells[0].strip():
-            last.append((number, cells))
-        else:
-            yield from last
-            last = []
-            yield number, cells
-    note_left_out(file, no_genes, "count reads outside of genes, and are left out")
-    note_left_out(file, [cells[0] for _, cells in last], "has no numbers, and is left out")
+def _is_rising(values: Sequence[float]) -> bool:
+    return all(a < b for a, b in pairwise(values))
 
 
-def without_limits(cells: list[str], before: list[str]) -> tuple[list[str], list[str]]:
-    """Cells such as `<20` as 20, and the different ones of them so far."""
-    limits = dict.fromkeys([*before, *(cell for cell in cells if LIMIT.match(cell))])
-    return [LIMIT.sub("", cell) for cell in cells], list(limits)
+def _is_spaced(values: Sequence[float]) -> bool:
+    """Whether neighbours differ by the same, which is not zero."""
+    step = values[1] - values[0]
+    return step != 0 and all(abs(b - a - step) <= 1e-6 * abs(step) for a, b in pairwise(values))
 
 
-def without_sums(table: Table, file: str) -> Table:
-    """Without rows that are named as, and are, the sum of all others."""
-    sums = [i for i, name in enumerate(table.samples) if TOTAL.fullmatch(name.strip())]
-    if not sums:
-        return table
-    others = np.delete(table.X, sums, axis=0)
-    total = np.nansum(others, axis=0)
-    found = [i for i in sums if len(others) > 1 and np.allclose(table.X[i], total, 1e-3, 0)]
-    if not found:
-        return table
-    note_left_out(file, [table.samples[i] for i in found], "is the sum of the others, and left out")
-    kept = np.delete(np.arange(len(table.samples)), found)
-    labels = None if table.labels is None else [table.labels[i] for i in kept]
-    samples = [table.samples[i] for i in kept.tolist()]
-    return table._replace(X=table.X[kept], samples=samples, labels=labels)
+def is_text(number: Number, cells: Sequence[str]) -> bool:
+    """Whether most values of a column are no numbers in any notation."""
+    values = [cell for cell in cells if not has_no_value(cell)]
+    return 2 * sum(not is_amount(c) and not is_cell(number, c) for c in values) > len(values)
+
+
+def column_of_texts(columns: dict[str, list[str]]) -> str | None:
+    """The column whose cells have most words, if most have so many that they are texts."""
+    words = {n: median(len(c.split()) for c in cells) for n, cells in columns.items() if cells}
+    longest = max(words, key=lambda name: words[name], default=None)
+    return longest or None if longest is not None and words[longest] >= WORDS_OF_A_TEXT else None
+
+
+def remedy(texts: str | None) -> str:
+    """How to cluster the texts of a table."""
+    return f"documents are read with --text-column {shlex.quote(texts or '')}".removesuffix(" ''")

@@ -1,124 +1,131 @@
 """Matrix Market, `.mtx` and `.mtx.gz`, with the files of names that 10x Genomics writes beside it.
 
-Read as a whole when opened. SciPy's reader is not used: some damaged files crash the process.
+The header is checked, and pandas reads the body. SciPy's reader is not used: some damaged files
+crash the process, and it reads 4,5 as 4.
 """
 
-import warnings
 from collections.abc import Iterator
-from io import BufferedIOBase
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
-from onmf.prepare.numerals import to_count
-from onmf.rows import (
-    Array,
-    InMemoryTable,
-    Options,
-    Source,
-    Table,
-    check_extent,
-    check_memory,
-    check_size,
-    numbered,
-    reading_errors,
-)
-from onmf_app.read.text_files import open_unpacked, text_lines
+from onmf_app.read.streams import File
 
 NAMES_OF_ROWS, NAMES_OF_COLUMNS = ("features", "genes"), ("barcodes",)  # .tsv files
 NUMBERS_PER_VALUE = {"real": 1, "double": 1, "integer": 1, "unsigned-integer": 1, "pattern": 0}
-BYTES_AT_ONCE = 16_000_000  # read and parsed together
+CHUNK = 1_000_000  # entries parsed together
+PIECE = 1 << 18  # bytes, which hold a whole line
 
 
-class Head(NamedTuple):
+class Body:
+    """The entries for pandas, without lines longer than any entry; an error is kept."""
+
+    def __init__(self, stream: Any, told: Any) -> None:
+        self._stream, self._told = stream, told
+        self.error: Exception | None = None
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._stream)
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            text: bytes = self._stream.read(PIECE)
+            if len(text) == PIECE and b"\n" not in text:
+                raise ValueError("it has a line that is no entry")
+        except Exception as error:
+            self.error = error
+            raise
+        self._told()
+        return text
+
+
+def read_market(file: File) -> tuple[Any, list[str] | None, list[str] | None]:
+    """The matrix, and the names of its rows and columns if there are files of them."""
+    try:
+        X = _matrix(file)
+    except (ValueError, LookupError, OverflowError, pd.errors.ParserError) as error:
+        said = " ".join(str(error).split()).removesuffix(".")
+        if said.startswith(file.name):
+            raise
+        raise ValueError(f"{file.name} cannot be read as Matrix Market: {said}.") from error
+    n, m = X.shape
+    return X, _names(file, NAMES_OF_ROWS, n), _names(file, NAMES_OF_COLUMNS, m)
+
+
+def _matrix(file: File) -> Any:
+    """An array from columns, or a csr_array from triples (i, j, value) with i, j from one."""
+    from onmf.rows import check_extent, check_memory, check_size
+
+    with file.open() as (stream, told):
+        shape, entries, width = _read_head(stream)
+        if width > 1:
+            check_extent(shape, entries, "it")
+        check_size(2 * entries * width, file.path.stat().st_size, "it")  # a digit and a space each
+        check_memory(16 * entries * width, file.name)  # the parts and their concatenation
+        body, parts = Body(stream, told), list[Any]()
+        try:
+            for part in pd.read_csv(
+                body, sep=r"\s+", header=None, names=range(width + 1), index_col=False,
+                keep_default_na=False, na_values=[""], chunksize=CHUNK,
+                float_precision="round_trip",
+            ):  # fmt: skip
+                numbers = part.iloc[:, :width]
+                if not len(part):
+                    continue
+                if not part[width].isna().all() or any(k.kind not in "iuf" for k in numbers.dtypes):
+                    raise ValueError("it has an entry that is not a number, or a line with more")
+                if numbers.isna().any(axis=None):
+                    raise ValueError("it has a line without a number")
+                parts.append(numbers)
+                if sum(map(len, parts)) > entries:
+                    raise ValueError(f"it has more than the {entries} entries that it declares")
+        except pd.errors.EmptyDataError:
+            pass
+        except pd.errors.ParserError as error:
+            raise body.error or error from None
+    if (found := sum(map(len, parts))) != entries:
+        raise ValueError(f"it has {found} entries instead of {entries}")
+    X = np.concatenate([np.empty((0, width)), *(part.to_numpy(np.float64) for part in parts)])
+    if width == 1:
+        return np.ascontiguousarray(X.reshape(shape, order="F"))
+    places = X[:, :2]
+    if not ((places >= 1) & (places <= shape) & (places == np.floor(places))).all():
+        raise ValueError("it has entries outside its shape")
+    i, j = places.T.astype(np.int64) - 1
+    return sp.csr_array((X[:, 2] if width == 3 else np.ones(len(X)), (i, j)), shape=shape)
+
+
+def _read_head(stream: Any) -> tuple[tuple[int, int], int, int]:
     """Shape, number of entries, and numbers per entry."""
-
-    shape: tuple[int, int]
-    entries: int
-    numbers: int
-
-
-def open_market(path: Path, options: Options) -> Source:
-    size = path.stat().st_size
-    with reading_errors(path.name, "Matrix Market"), open_unpacked(path) as (stream, raw):
-        head = _read_head(stream)
-        check_size(2 * head.entries * head.numbers, size, "it")  # a digit and a space each
-        check_memory(
-            16 * head.entries * head.numbers, path.name
-        )  # the parts and their concatenation
-        parts = [np.empty(0)]
-        for text in _chunks(stream):
-            parts.append(_numbers(text))
-            options.progress(raw.tell(), size)
-        X = _matrix(np.concatenate(parts), head)
-    n, m = head.shape
-    table = Table(X, _names(path, NAMES_OF_ROWS, n), _names(path, NAMES_OF_COLUMNS, m))
-    return InMemoryTable.of(table, path.name)
-
-
-def _read_head(stream: BufferedIOBase) -> Head:
     words = stream.readline(1000).decode("ascii").lower().split()
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
-        raise ValueError("its first line is not that of a Matrix Market file.")
+        raise ValueError("its first line is not that of a Matrix Market file")
     _, _, kind, field, symmetry = words
     if field not in NUMBERS_PER_VALUE or symmetry != "general":
-        raise ValueError(f"its entries are {field} and {symmetry}, not real and general.")
+        raise ValueError(f"its entries are {field} and {symmetry}, not real and general")
     while (line := stream.readline(10_000)).startswith(b"%") or line.isspace():
         pass
-    sizes = [to_count(word) for word in line.decode("ascii").split()]
-    if min(sizes, default=-1) < 0 or (kind, len(sizes)) not in {("coordinate", 3), ("array", 2)}:
-        raise ValueError("its sizes are missing.")
+    cells = line.decode("ascii").split()
+    known = {"coordinate": 3, "array": 2}.get(kind)
+    if len(cells) != known or not all(c.isascii() and c.isdecimal() for c in cells):
+        raise ValueError(f"its sizes are missing, or {' '.join(cells)[:50]!r}")
+    sizes = [*map(int, cells)]
     if kind == "array":
-        return Head((sizes[0], sizes[1]), sizes[0] * sizes[1], 1)
-    check_extent(sizes[:2], sizes[2], "it")
-    return Head((sizes[0], sizes[1]), sizes[2], 2 + NUMBERS_PER_VALUE[field])
+        return (sizes[0], sizes[1]), sizes[0] * sizes[1], 1
+    return (sizes[0], sizes[1]), sizes[2], 2 + NUMBERS_PER_VALUE[field]
 
 
-def _chunks(stream: BufferedIOBase) -> Iterator[bytes]:
-    """The remaining file in pieces of whole lines."""
-    rest = b""
-    while text := stream.read(BYTES_AT_ONCE):
-        whole, end, rest = (rest + text).rpartition(b"\n")
-        yield whole + end
-    yield rest
-
-
-def _numbers(text: bytes) -> Array:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", DeprecationWarning)  # older NumPy warns instead of raising
-        try:
-            return np.fromstring(text.decode("ascii"), sep=" ") if text.strip() else np.empty(0)
-        except (DeprecationWarning, UnicodeDecodeError):
-            raise ValueError("it has an entry that is not a number.") from None
-
-
-def _matrix(values: Array, head: Head) -> Any:
-    """An array from columns, or a csr_array from triples (i, j, value) with i, j from one."""
-    if len(values) != head.entries * head.numbers:
-        raise ValueError(f"it has {len(values)} numbers instead of {head.entries * head.numbers}.")
-    if head.numbers == 1:
-        return np.ascontiguousarray(values.reshape(head.shape, order="F"))
-    rows = values.reshape(-1, head.numbers)
-    places = rows[:, :2]
-    if not ((places >= 1) & (places <= head.shape) & (places == np.floor(places))).all():
-        raise ValueError("it has entries outside its shape.")
-    i, j = places.T.astype(np.int64) - 1
-    data = rows[:, 2] if head.numbers == 3 else np.ones(len(rows))
-    return sp.csr_array((data, (i, j)), shape=head.shape)
-
-
-def _names(path: Path, called: tuple[str, ...], count: int) -> list[str]:
+def _names(file: File, called: tuple[str, ...], count: int) -> list[str] | None:
     """The first column of a file of names beside the matrix, if there is one."""
-    for name in called:
-        for ending in (".tsv", ".tsv.gz"):
-            beside = path.with_name(name + ending)
-            if beside.is_file():
-                found = [line.split("\t")[0].strip() for line in text_lines(beside)]
-                if len(found) != count:
-                    raise ValueError(
-                        f"{beside.name} has {len(found)} names, but {path.name} needs {count}."
-                    )
-                return found
-    return numbered(count)
+    places = [file.path.with_name(name + end) for name in called for end in (".tsv", ".tsv.gz")]
+    for beside in filter(Path.is_file, places):
+        found = [line.split("\t")[0].strip() for line in File(beside).lines()]
+        if len(found) != count:
+            raise ValueError(
+                f"{beside.name} has {len(found)} names, but {file.name} needs {count}."
+            )
+        return found
+    return None

@@ -1,1 +1,0 @@
-"""What the subcommands do between reading options and printing: inputs, results, files."""

@@ -19,33 +19,29 @@ exceptions ->
 rows -> exceptions rows
 result -> rows
 palm -> palm result rows
-search -> palm result rows search
+search -> palm rows search
 losses -> losses palm result rows search
 files -> exceptions files rows
-ledger ->
 metrics -> losses metrics palm result rows
 datasets -> datasets rows
-baselines -> baselines losses palm result rows search
 prepare -> prepare rows
 explain -> explain losses result rows
-bounds -> bounds losses palm result rows
-estimators -> baselines bounds estimators exceptions files explain losses palm prepare page
-estimators -> result rows search number
-plot -> explain plot page result rows
-page -> bounds explain losses metrics page result rows
-number -> estimators exceptions explain ledger losses palm plot rows search number
-cells -> cells estimators exceptions explain losses prepare rows number
-texts -> estimators explain losses prepare rows number
-clusters -> files cells estimators explain losses number page prepare result rows
-tree -> estimators explain page result rows number
+estimators -> estimators exceptions explain files losses number palm prepare result rows search
+plot -> explain page result
+page -> explain losses metrics page result rows
+number -> estimators exceptions explain losses number plot rows search
+tree -> estimators explain number result rows
+cells -> cells estimators exceptions explain losses number prepare rows
+texts -> estimators explain losses number prepare rows
+clusters -> cells estimators explain files losses number page prepare result rows
 __main__ ->
-__init__ -> clusters bounds cells estimators exceptions explain palm plot page number texts tree
+__init__ -> cells clusters estimators exceptions explain number page palm plot texts tree
 """
 ALLOWED = defaultdict(set)
 for line in ARROWS.strip().splitlines():
     room, below = line.split("->")
     ALLOWED[room.strip()] |= set(below.split())
-MATHEMATICS = {"result", "palm", "search", "losses", "bounds"}
+MATHEMATICS = {"result", "palm", "search", "losses"}
 NUMERICAL = {"numpy", "scipy"}  # all that the mathematics may import of others
 HOMES = {  # an optional dependency and the only file, or folder, that imports it
     "matplotlib": "plot.py",

@@ -9,7 +9,7 @@ from onmf.estimators import ONMF
 from onmf.explain import Explanation, Markers
 from onmf.explain.explanation import clusters_or_none
 from onmf.number import KChoice
-from onmf.rows.h5ad import OBSM, RAW
+from onmf.rows.source import OBSM, RAW
 from onmf.rows.sweep import Array
 
 TOP_VARIABLES = 20  # per cluster, in uns

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from onmf.rows.columns import class_names
-from onmf.rows.source import Dense, NotByRows, Source, Sparse, floating
+from onmf.rows.source import OBSM, RAW, Dense, NotByRows, Source, Sparse, floating
 from onmf.rows.table import Options, check_extent, check_size, listing, reading_errors
 
 try:
@@ -22,7 +22,6 @@ except ImportError as missing:
         'Files of annotated data are read by h5py, which `pip install "onmf[h5ad]"` installs.'
     ) from missing
 
-RAW, OBSM = "raw", "obsm/"  # names of layers that are elsewhere
 CSR_PARTS = ("data", "indices", "indptr")
 
 

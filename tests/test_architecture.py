@@ -33,8 +33,7 @@ page -> explain losses metrics page result rows
 number -> estimators exceptions explain losses number plot rows search
 tree -> estimators explain number result rows
 annotated -> clusters explain given rows
-clusters -> annotated estimators exceptions explain files given number page prepare result rows
-clusters -> tree
+clusters -> annotated estimators exceptions explain files given number page prepare result rows tree
 __main__ ->
 __init__ -> clusters estimators exceptions explain number page palm plot tree
 """

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onmf.explain import Markers
-from onmf.given import OBSM
+from onmf.rows.source import OBSM
 from onmf.rows.sweep import Array
 
 if TYPE_CHECKING:

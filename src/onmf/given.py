@@ -11,10 +11,9 @@ import scipy.sparse as sp
 from onmf.prepare.texts import as_texts
 from onmf.rows import is_dask, matrix_of, open_rows
 from onmf.rows.placement import is_anndata
+from onmf.rows.source import OBSM
 from onmf.rows.table import listing, numbered
 from onmf.rows.terms import CELLS, DOCUMENTS, SAMPLES, Terms
-
-OBSM = "obsm/"  # before the name of an embedding
 
 
 @dataclass(frozen=True)

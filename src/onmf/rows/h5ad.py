@@ -11,7 +11,7 @@ open files of strangers with a time limit.
 from pathlib import Path
 from typing import Any
 
-from onmf.rows.source import Dense, NotByRows, Source, Sparse, floating
+from onmf.rows.source import OBSM, RAW, Dense, NotByRows, Source, Sparse, floating
 from onmf.rows.table import (
     Options,
     check_extent,
@@ -28,7 +28,6 @@ except ImportError as missing:
         'Files of annotated data are read by h5py, which `pip install "onmf[h5ad]"` installs.'
     ) from missing
 
-RAW, OBSM = "raw", "obsm/"  # names of layers that are elsewhere
 CSR_PARTS = ("data", "indices", "indptr")
 
 

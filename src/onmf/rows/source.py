@@ -20,6 +20,7 @@ from onmf.rows.table import Array, Numbered, Table, check_extent, numbered, one_
 
 ENTRIES_PER_PART = 4_000_000  # 32 MB of double precision
 NUMERIC_KINDS = "biuf"  # of NumPy's types; objects would need pickle
+RAW, OBSM = "raw", "obsm/"  # names of layers of annotated data that are elsewhere
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

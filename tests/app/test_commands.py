@@ -12,14 +12,13 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.io
 import scipy.sparse as sp
-from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import normalize
 
 import onmf
@@ -378,7 +377,7 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(here, capsys, name):
     ("words", "said"),
     [
         (["x.csv", "--labels", "kind"], "no column 'kind'"),
-        (["x.csv", "--labels", "texts.txt"], "texts.txt has several columns"),
+        (["x.csv", "--labels", "texts.txt"], "45 classes for 60 samples"),
         (["texts.txt", "--text", "--transpose"], "do not combine with --transpose"),
         (["texts.txt", "--text", "--set", "prepare.min_df=44"], "no word is in at least 44"),
         (["x.csv", "--layer", "counts"], "x.csv has no layers"),

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import onmf
 from onmf import ONMF
 from onmf.datasets import make_rays
 

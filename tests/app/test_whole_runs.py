@@ -22,7 +22,8 @@ pytest.importorskip("rich")
 
 import onmf_app as cli
 from onmf_app.run import MODEL as MODEL_FILE
-from onmf_app.run import RESULTS, RUN, record_of as read_record
+from onmf_app.run import RESULTS, RUN
+from onmf_app.run import record_of as read_record
 
 COUNTS = np.round(20 * make_rays(60, 8, 3, noise=0.05, random_state=0)[0])
 

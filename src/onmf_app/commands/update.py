@@ -31,7 +31,7 @@ def new_count(word: str) -> int | str:
 @click.option("-k", "--clusters", "k", type=Word(new_count, "K|auto"), metavar="K|auto",
               help="Number of clusters from now; auto chooses it, from what it was on.")  # fmt: skip
 @JSON
-def run_update(run: Path, input: Path, k: int | str | None, as_json: bool) -> int:  # noqa: A002
+def run_update(run: Path, input: Path, k: Any, as_json: bool) -> int:  # noqa: A002
     """Cluster the samples of a finished run together with new ones.
 
     RUN is the folder of `onmf cluster`. INPUT has new samples of the same kind, read and prepared

@@ -283,7 +283,7 @@ def test_a_row_or_column_of_totals_is_left_out_or_named(capsys, side):
     if side == "row":
         assert "'TOTAL' is the sum of the others, and left out" in said
     else:
-        assert "feature 'all reads' is the sum of all others" in said
+        assert "feature 'all reads' is the sum of all others" in said  # which --raw keeps
         assert ask(capsys, *words, "--drop", "all reads") == ""
     pd.testing.assert_frame_equal(labels(), labels("plain/labels.csv"))
 
@@ -323,8 +323,7 @@ def test_depth_is_said_of_rows_on_disk(capsys, on_disk):
 @pytest.mark.parametrize(("side", "advice"), [
     ("row", "sample 'TOTAL' is the sum of all others, but is clustered like one of them: remove "
             "it from the file."),
-    ("column", "feature 'TOTAL' is the sum of all others, but is clustered like one of them: "
-               "leave it out with --drop 'TOTAL'."),
+    ("column", "left out as no measurements: 'TOTAL' (the sum of all others)"),
 ])  # fmt: skip
 def test_totals_and_numbers_of_things_are_named_on_disk(capsys, on_disk, monkeypatch, side, advice):
     monkeypatch.setattr("onmf.rows.source.ENTRIES_PER_PART", 1_000)  # five rows at a time

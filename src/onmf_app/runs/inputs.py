@@ -369,4 +369,5 @@ def sample_in_memory(table: Table, seed: Any) -> Table:
 
 def can_drop(name: str, rows: bool) -> bool:
     """Whether rows, or columns, of a file can be dropped by name."""
-    return not name.lower().endswith((".npy", ".npz", ".mtx", ".mtx.gz", ".h5ad"))
+    no_rows = (".parquet", ".pq") if rows else ()
+    return not name.lower().endswith((".npy", ".npz", ".mtx", ".mtx.gz", ".h5ad", *no_rows))

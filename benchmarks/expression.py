@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from onmf.prepare.expression import default_steps
 from scipy.cluster.hierarchy import average, cophenet, cut_tree
 from scipy.spatial.distance import squareform
 from sklearn.cluster import AgglomerativeClustering, KMeans
@@ -21,7 +22,6 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from onmf import ONMF, choose_k
 from onmf.datasets import load_tcga_mirna, load_tcga_rnaseq
-from onmf.prepare.expression import default_steps
 from onmf.prepare.steps import STEPS
 from onmf_app.read import read_input
 from sets import folder

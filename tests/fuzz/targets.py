@@ -24,6 +24,7 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.parquet
 import scipy.sparse as sp
+from onmf_app.runs.records import read_record, read_source
 
 import onmf
 from onmf import ONMF
@@ -31,7 +32,6 @@ from onmf.rows import Check, PlacementRequest, place
 from onmf.rows.room import NoRoomError
 from onmf.rows.scale import safe_scale
 from onmf_app.read.annotation import read_labels
-from onmf_app.runs.records import read_record, read_source
 from reading import read_documents, read_table
 
 DOCUMENTED = (

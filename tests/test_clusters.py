@@ -235,3 +235,19 @@ def test_no_module_hides_a_function_of_its_name():
         if callable(getattr(onmf, name)):
             with pytest.raises(ImportError):
                 __import__(f"onmf.{name}")
+
+
+def test_a_loaded_result_gets_its_samples_back_and_places_new_ones(tmp_path):
+    X, _ = make_rays(240, 30, 3, noise=0.3, random_state=0)
+    frame = pd.DataFrame(X, [f"s{i}" for i in range(240)], [f"f{j}" for j in range(30)])
+    found = onmf.cluster(frame, 3)
+    found.save(tmp_path / "found.onmf")
+    again = onmf.load(tmp_path / "found.onmf").with_samples(frame)
+    pd.testing.assert_frame_equal(again.samples, found.samples)
+    assert again.html(time=np.arange(240) // 10, classes=X.argmax(axis=1)).count('id="time"') == 1
+    placed = again.place(frame[:7])
+    pd.testing.assert_frame_equal(placed[[*found.samples]], found.samples[:7])
+    np.testing.assert_allclose(placed.filter(like="probability_").sum(axis=1), 1)
+    with pytest.raises(ValueError, match="240 were clustered"):
+        again.with_samples(frame[:9])
+    assert again.rows[0].name == again.names[0]

@@ -94,6 +94,24 @@ def described(path: Path, samples: Sequence[Any], column: str | None, ids: str |
     )
 
 
+def read_seeds(path: Path) -> dict[str, list[str]]:
+    """Lines `name: word word ...`, with commas or without."""
+    found: dict[str, list[str]] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        name, colon, words = line.partition(":")
+        if not line.strip() or line.startswith("#"):
+            continue
+        own = words.replace(",", " ").split()
+        if not colon or not name.strip() or not own:
+            raise ValueError(f"{path.name}, line {number}, is not `name: word word ...`.")
+        if name.strip() in found:
+            raise ValueError(f"{path.name}, line {number}: {name.strip()!r} was there before.")
+        found[name.strip()] = own
+    if not found:
+        raise ValueError(f"{path.name} is empty: write lines `name: word word ...`.")
+    return found
+
+
 def joined(first: Input, second: Input, file: str) -> Input:
     """The samples of both, with the features of the first.
 

@@ -1,5 +1,7 @@
 """The tables of a run: what is found, as text that a spreadsheet opens."""
 
+import csv
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,8 @@ if TYPE_CHECKING:
 LONGEST_CELL = 32_767  # characters in Excel, which puts the rest into other rows
 MOST_MARKERS = 100  # per cluster
 MARK = "\ufeff"  # byte order mark, by which Excel knows UTF-8
-DIGITS = "%.6g"
+DIGITS = "%.9g"  # of certainties that nearly agree
+LINE_ENDS = re.compile("[\r\v\f\x1c-\x1e\x85\u2028\u2029]")  # that pandas does not quote
 
 
 def csv_text(frame: Any, digits: str | None = DIGITS) -> str:
@@ -26,7 +29,13 @@ def csv_text(frame: Any, digits: str | None = DIGITS) -> str:
         columns[j] = column
     plain = pd.DataFrame(columns)
     heads = [guarded(str(name)) for name in frame.columns]
-    text = str(plain.to_csv(index=False, header=heads, float_format=digits, lineterminator="\n"))
+    odd = any(map(LINE_ENDS.search, heads)) or any(
+        isinstance(cell, str) and LINE_ENDS.search(cell)
+        for column in columns.values() if column.dtype.kind not in "biuf" for cell in column
+    )  # fmt: skip
+    quoting = csv.QUOTE_NONNUMERIC if odd else csv.QUOTE_MINIMAL
+    how = {"index": False, "float_format": digits, "lineterminator": "\n", "quoting": quoting}
+    text = str(plain.to_csv(header=heads, **how))
     return text if text.isascii() else f"{MARK}{text}"
 
 

@@ -377,7 +377,7 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(here, capsys, name):
     ("words", "said"),
     [
         (["x.csv", "--labels", "kind"], "no column 'kind'"),
-        (["x.csv", "--labels", "texts.txt"], "texts.txt has several columns"),
+        (["x.csv", "--labels", "texts.txt"], "45 classes for 60 samples"),
         (["texts.txt", "--text", "--transpose"], "do not combine with --transpose"),
         (["texts.txt", "--text", "--set", "prepare.min_df=44"], "no word is in at least 44"),
         (["x.csv", "--layer", "counts"], "x.csv has no layers"),

@@ -9,21 +9,23 @@ import os
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from onmf.files import output
 from onmf.files.checksums import checksum
 from onmf.files.output import replace_files, to_json_values
 from onmf_app.read.cells import unguard_cell
-from onmf_app.runs.sheets import csv_text
+from onmf_app.tables import csv_text
 from reading import read_table
 
 
 def test_csv_text_reads_back_to_the_last_digit(tmp_path):
     values = np.random.default_rng(0).random((5, 2)) * 1e-7
     names = ["plain", "comma, inside", 'quote " inside', "line\nbreak", "é"]
-    rows = ([name, *row] for name, row in zip(names, values.tolist(), strict=True))
-    (tmp_path / "x.csv").write_text(csv_text(["id", "u", "v"], rows), encoding="utf-8", newline="")
+    rows = pd.DataFrame(values, columns=["u", "v"])
+    rows.insert(0, "id", names)
+    (tmp_path / "x.csv").write_text(csv_text(rows, None), encoding="utf-8", newline="")
     table = read_table(tmp_path / "x.csv")
     np.testing.assert_array_equal(table.X, values)
     assert table.samples == names
@@ -108,7 +110,7 @@ def test_the_checksum_of_a_folder_tells_names_and_contents_apart(tmp_path):
 )
 def test_a_line_end_in_a_cell_stays_in_its_cell(end):
     cells = [f"a{end}=1+1", f"{end}=1+1", f"b{end}"]
-    text = csv_text(["name", "other", "last"], [cells])
+    text = csv_text(pd.DataFrame([cells], columns=["name", "other", "last"]))
     assert text.endswith("\n")
     _, row = csv.reader(io.StringIO(text, newline=""))
     assert [unguard_cell(cell) for cell in row] == cells

@@ -5,12 +5,12 @@ import io
 
 import numpy as np
 import pytest
+from onmf_app.runs.sheets import Columns, Sheet, csv_text, csv_writer
 
 from onmf.files.output import seal_files
 from onmf.rows import open_arrays as open_source
 from onmf.rows import table
 from onmf.rows.table import Coded, Numbered, check_text, check_unique
-from onmf_app.runs.sheets import Columns, Sheet, csv_text, csv_writer
 from reading import read_table
 
 NASTY = ["plain", "a,b", 'q"q', "two\nlines", "ret\rurn", "=1+1", "-5", "'=x", "", " s ", "ü\u2028"]

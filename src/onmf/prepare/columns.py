@@ -19,8 +19,7 @@ ID_NAME = r"(?i)(^|[\W_])(id|ids|nr|index|row|number)$|(^|[ .])no$|entrez|gene_?
 DATE_NAME = r"(?i)(^|[\W_])(year|yr|date|jahr|datum|année|año)$"
 CLASS_NAME = r"(?i)^(class|classes|target|label|labels|y|species|diagnosis|cluster)$"
 PERIODS = (1500, 2200), (15000101, 22001231)  # years, and days as 20240131
-FEWEST_ROWS = 15  # below which one of many features may count by chance
-FEWEST_STEPS = 3  # before a count begins again, or 0 and 1 would count
+FEWEST_ROWS, FEWEST_STEPS = 15, 3  # of a count that is no chance, and before it begins again
 SUM_TOL = 1e-6  # relative difference from a sum that rounding may leave
 
 
@@ -66,8 +65,7 @@ def columns(frame: Any, raw: bool = False) -> Columns:
     named = 4 * len({*few}) > len(few) and (names is None or len({*words[0]}) == len(words[0]))
     if named or (m > 1 and heads[0].lower() in ID_HEADINGS):
         names = 0
-    if type(frame.index).__name__ != "RangeIndex":  # the samples have names
-        names = None
+    names = names if type(frame.index).__name__ == "RangeIndex" else None  # or there are names
     kept = [i for i, j in enumerate(numeric) if j not in out and j != names]
     while len(kept) > 2:
         with np.errstate(over="ignore", invalid="ignore"):

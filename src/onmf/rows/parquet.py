@@ -100,14 +100,13 @@ def read_frame(path: Path) -> Any:
     """All columns as a DataFrame, with the index that pandas wrote; gaps are NaN."""
     with parquet_errors(path.name):
         data = open_dataset(path)
-        check_memory(_nbytes(data), path.name)
-        frame, index = _frame(data.to_table()), _pandas_index(data.schema)
+        n = int(data.count_rows())
+        check_memory(8 * n * len(data.schema.names), path.name)  # about
+        table = data.to_table()
+        if len(table) != n:
+            raise ValueError(f"it declares {n:,} rows, but its columns have others")
+        frame, index = _frame(table), _pandas_index(data.schema)
         return frame if index is None else frame.set_index(index)
-
-
-def _nbytes(data: Any) -> int:
-    """About what the columns take in memory: eight bytes an entry."""
-    return 8 * int(data.count_rows()) * len(data.schema.names)
 
 
 def _frame(table: Any) -> Any:

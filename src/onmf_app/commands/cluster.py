@@ -170,7 +170,7 @@ def fitted(
     from onmf.rows import EMBEDDED, PICTURES
     from onmf_app.console import note, notes, waiting, within_memory
     from onmf_app.hints import after_fit, before_fit
-    from onmf_app.inputs import TERMS, described
+    from onmf_app.inputs import TERMS, described, read_seeds
     from onmf_app.run import Run, input_record
 
     own = input_record(out, path, bool(settings.read.get("follow_links")))  # as it is read
@@ -195,7 +195,8 @@ def fitted(
     ):  # fmt: skip
         found = onmf.cluster(
             data.data, k, known=known, batch=data.batches, random_state=asked["seed"] or 0,
-            describe=texts if describe else None, layer=asked["layer"], n_jobs=asked["n_jobs"], progress=progress, **how,
+            describe=texts if describe else None, layer=asked["layer"], n_jobs=asked["n_jobs"],
+            progress=progress, **how,
         )  # fmt: skip
     seconds = clock.perf_counter() - begin
     found.terms = terms
@@ -306,24 +307,6 @@ def steps_of(
         for step in takes:
             step.set_params(**{name: value})
     return chain, loss, said
-
-
-def read_seeds(path: Path) -> dict[str, list[str]]:
-    """Lines `name: word word ...`, with commas or without."""
-    found: dict[str, list[str]] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        name, colon, words = line.partition(":")
-        if not line.strip() or line.startswith("#"):
-            continue
-        own = words.replace(",", " ").split()
-        if not colon or not name.strip() or not own:
-            raise ValueError(f"{path.name}, line {number}, is not `name: word word ...`.")
-        if name.strip() in found:
-            raise ValueError(f"{path.name}, line {number}: {name.strip()!r} was there before.")
-        found[name.strip()] = own
-    if not found:
-        raise ValueError(f"{path.name} is empty: write lines `name: word word ...`.")
-    return found
 
 
 def grow_tree(run: "Run") -> None:

@@ -38,8 +38,9 @@ def parts_of_cluster(word: str) -> tuple[int, Any]:
 @click.option("--split", "splits", multiple=True, type=Word(parts_of_cluster, "ID[=PARTS]"),
               metavar="ID[=PARTS]", help="Split a cluster, in two if PARTS is not given; auto: as "
               "many as are found. The largest part keeps the id.")  # fmt: skip
-@click.option("--rename", "names", multiple=True, type=Word(new_name, "ID=NAME"), metavar="ID=NAME",
-              help='Name a cluster; an empty name ("2=") removes the one given before.')  # fmt: skip
+@click.option("--rename", "names", multiple=True, type=Word(new_name, "ID=NAME"),
+              metavar="ID=NAME",
+              help='Name a cluster; "2=" removes the name.')  # fmt: skip
 def run_edit(run: Path, merges: Any, splits: Any, names: Any) -> None:
     """Rename, merge and split clusters of a finished run.
 

@@ -82,12 +82,11 @@ def told(ids: Any, found: Any, classes: Any) -> tuple[dict[str, Any], str]:
 
     sizes = [int((ids == own).sum()) for own in found.onmf.cluster_ids_.tolist()]
     nowhere, scores = int((ids < 0).sum()), tables.scores_of(classes, ids)
-    facts = {"samples": len(ids), "cluster_sizes": sizes, "samples_in_no_cluster": nowhere}
-    terms = found.terms
+    terms, facts = found.terms, {"samples": len(ids), "cluster_sizes": sizes}
     placed = f"{terms.counted(len(ids), 'sample')} in {terms.clusters} of "
     placed += f"{', '.join(map(str, sizes))}{f', {nowhere} in none' if nowhere else ''}: ."
     placed += "" if scores is None else f"\n{tables.score_sentence(scores)}"
-    return facts | {"scores": scores}, placed
+    return facts | {"samples_in_no_cluster": nowhere, "scores": scores}, placed
 
 
 def lacking(have: list[str], wanted: list[str], missing: str) -> list[str]:

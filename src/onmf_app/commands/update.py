@@ -29,9 +29,9 @@ def new_count(word: str) -> int | str:
 @click.argument("run", type=FOLDER)
 @click.argument("input", type=INPUT)
 @click.option("-k", "--clusters", "k", type=Word(new_count, "K|auto"), metavar="K|auto",
-              help="Number of clusters from now; auto chooses it, from what it was on.")  # fmt: skip
+              help="Number of clusters from now on; auto chooses it.")  # fmt: skip
 @JSON
-def run_update(run: Path, input: Path, k: int | str | None, as_json: bool) -> int:  # noqa: A002
+def run_update(run: Path, input: Path, k: Any, as_json: bool) -> int:  # noqa: A002
     """Cluster the samples of a finished run together with new ones.
 
     RUN is the folder of `onmf cluster`. INPUT has new samples of the same kind, read and prepared

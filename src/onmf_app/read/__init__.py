@@ -134,7 +134,11 @@ def read_input(
         if drop or id_column:
             raise ValueError(f"{file.name} has no named columns: only tables have them.")
         return _matrix(file, kind, asked, layer, transpose, few)
-    if kind == "parquet" and not transpose and (large := _large_parquet(file, asked, drop, few)):
+    if (
+        kind == "parquet"
+        and not transpose
+        and (large := _large_parquet(file, asked, drop, few, transpose))
+    ):
         return large
     how = {"skip_rows": skip_rows, "thousands": thousands, "as_text": {*asked.values(), id_column}}
     try:
@@ -251,9 +255,10 @@ def _matrix(
 
 
 def _large_parquet(
-    file: File, asked: dict[str, str], drop: Sequence[str], few: bool
+    file: File, asked: dict[str, str], drop: Sequence[str], few: bool, turn: bool | None
 ) -> Input | None:
     """Rows that stay on disk; None if they fit into memory."""
+    from onmf.prepare.genes import rows_are_genes
     from onmf.rows import Options, open_arrays, stays_on_disk
 
     columns = {spec for spec in asked.values() if value_file(spec) is None}
@@ -261,7 +266,9 @@ def _large_parquet(
         source = open_arrays(file.path, Options(drop=[*drop, *columns]))
     except ValueError:  # the reader of frames says more
         return None
-    if not stays_on_disk(source, few):
+    names = source.names or []
+    turned = turn is None and bool(source.samples) and rows_are_genes(source.samples or (), names)
+    if turned or not stays_on_disk(source, few):
         return None
     note_left_out(file, source.left_out or {})
     X, samples = source.outline().X, source.samples or [*map(str, range(source.shape[0]))]
@@ -269,7 +276,7 @@ def _large_parquet(
         key: open_arrays(file.path, Options(labels=spec, drop=drop)).labels if spec in columns
         else read_labels(spec, samples, file.name) for key, spec in asked.items()
     }  # fmt: skip
-    return _input(file, X, samples, source.names or [], values)
+    return _input(file, X, samples, names, values)
 
 
 def _documents(

@@ -9,7 +9,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +146,8 @@ class File:
         except UnicodeDecodeError as error:
             raise ValueError(f"{self.name} is not {encoding.upper()}: save it as UTF-8.") from error
         finally:
-            text.detach()  # `open` closes the file
+            with suppress(ValueError):  # the file is closed, if its lines were not read to the end
+                text.detach()
 
     def _decoded(self, block: bytes, encoding: str, number: int) -> str:
         try:

@@ -3,7 +3,10 @@
 import warnings
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from onmf.exceptions import TableWarning
+from onmf_app import tables
 from onmf_app.read import read_input
 
 
@@ -24,3 +27,9 @@ def read_table(path, *, text=False, labels=None, **options):
 
 def read_documents(path, *, column=None, **options):
     return read_table(path, text=True, text_column=column, **options)
+
+
+def csv_text(names, rows):
+    """A table as the command writes it."""
+    columns = pd.Index(names, dtype=object)
+    return tables.csv_text(pd.DataFrame([list(row) for row in rows], columns=columns))

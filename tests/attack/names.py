@@ -11,8 +11,7 @@ import onmf_app as cli
 from onmf import ONMF, PALM
 from onmf.exceptions import EmptyClusterWarning
 from onmf_app.read.cells import is_number
-from onmf_app.runs.sheets import csv_text
-from reading import read_table
+from reading import csv_text, read_table
 
 PARTS = [
     "=",

@@ -24,7 +24,6 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.parquet
 import scipy.sparse as sp
-from onmf_app.runs.records import read_record, read_source
 
 import onmf
 from onmf import ONMF
@@ -32,6 +31,7 @@ from onmf.rows import Check, PlacementRequest, place
 from onmf.rows.room import NoRoomError
 from onmf.rows.scale import safe_scale
 from onmf_app.read.annotation import read_labels
+from onmf_app.run import record_of
 from reading import read_documents, read_table
 
 DOCUMENTED = (
@@ -299,7 +299,10 @@ def json_seeds(value: Any) -> list[bytes]:
     return [json.dumps(value).encode()]
 
 
-RUN = {"source": {"path": "x.csv", "steps": ["log"], "min_df": 2}, "input": {"sha256": "0"}}
+RUN = {
+    **{key: {} for key in ("files", "read", "asked", "beside", "parameters", "results")},
+    "inputs": [{"path": "x.csv", "sha256": "0"}], "lineage": [], "notes": [],
+}  # fmt: skip
 TARGETS = {
     "csv": Target(
         "x.csv", partial(use_table, labels="type"), partial(csv_seeds, classes=True)
@@ -333,7 +336,7 @@ TARGETS = {
         for part in ("sheet1.xml", "workbook.xml", "styles.xml", "workbook.xml.rels")
     },
     "run.json": Target(
-        "run.json", lambda path: read_source(read_record(path.parent), path.parent),
+        "run.json", lambda path: record_of(path.parent),
         lambda: json_seeds(RUN),
     ),
     "rows, npy": Target("x.npy", use_rows, npy_seeds),

@@ -5,12 +5,11 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from onmf_app.runs.sheets import csv_text
 
 from onmf.rows.table import one_line, printable
 from onmf_app.read.annotation import read_labels
 from onmf_app.read.cells import guard_cell, is_number, unguard_cell
-from reading import read_documents, read_table
+from reading import csv_text, read_documents, read_table
 
 FORMULAS = ["=1+1", "+A1", "-2+3", "@SUM(A1)", "'=x", "''=x", "\t=1", "=cmd|' /C calc'!A0", "＝1"]  # noqa: RUF001
 FORMULAS += ["﹦1"]

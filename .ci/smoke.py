@@ -49,7 +49,6 @@ def main() -> None:
             assert done.returncode == 0, done
             assert (folder / "out" / "report.html").is_file()
     asks("plot", lambda: onmf.plot)
-    asks("anndata", lambda: onmf.cluster_anndata(None, 2))
     asks("dask", lambda: __import__("onmf.rows.dask"))
 
 

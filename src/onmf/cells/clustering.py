@@ -118,12 +118,6 @@ def cluster_anndata(
     >>> adata.obs["onmf"].cat.categories.tolist()
     ['0', '1', '2']
     """
-    try:
-        import pandas  # noqa: F401
-    except ImportError as missing:
-        raise ImportError(
-            'onmf.cluster_anndata needs AnnData: `pip install "onmf[anndata]"` installs it.'
-        ) from missing
     adata = adata.copy() if copy else adata
     model, choice = ONMF(random_state=random_state, **params), None
     prepare = prepare and not loss_of(model).takes_counts

@@ -33,7 +33,9 @@ page -> explain losses metrics page result rows
 number -> estimators exceptions explain losses number plot rows search
 tree -> estimators explain number result rows
 annotated -> clusters explain given rows
-clusters -> annotated estimators exceptions explain files given number page prepare result rows tree
+times -> page result
+clusters -> annotated estimators exceptions explain files given number page prepare result rows \
+    times tree
 __main__ ->
 __init__ -> clusters estimators exceptions explain number page palm plot tree
 """

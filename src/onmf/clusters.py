@@ -582,7 +582,7 @@ class Clusters:
         str
         """
         from onmf.page import html
-        from onmf.page.periods import periods_of
+        from onmf.times import periods_of
 
         model, given, texts = self.onmf, self._given, self._given.texts
         periods: list[Any] = []

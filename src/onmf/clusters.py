@@ -34,6 +34,7 @@ from onmf.prepare.batches import CenterBatches, batch_sentence
 from onmf.prepare.default import STEPS
 from onmf.prepare.texts import as_texts
 from onmf.result import html_table
+from onmf.rows.source import Source
 from onmf.rows.table import Table, numbered
 from onmf.rows.terms import CELLS, DOCUMENTS, EMBEDDED, PICTURES, SAMPLES, Terms
 
@@ -41,6 +42,7 @@ Array = NDArray[Any]
 Number = int | Iterable[int] | Literal["auto"] | None
 
 FEATURES_SHOWN = 5  # of each cluster in a table
+MOST_TO_CHOOSE = 20_000  # rows on disk from which the number of clusters is chosen
 
 
 def cluster(
@@ -134,7 +136,7 @@ def cluster(
         raise ValueError(f"k must be a number, numbers to choose from, or 'auto', not {k!r}.")
     else:
         among = None if isinstance(k, str) else k
-        choice = choose_k(model, X, among, n_jobs=n_jobs, progress=progress)
+        choice = choose_k(model, some_rows(X), among, n_jobs=n_jobs, progress=progress)
         model.set_params(n_clusters=choice.best_k)
     if like is not None:
         model.set_params(init=like.onmf)
@@ -148,6 +150,13 @@ def cluster(
     notes += [] if said is None else [f"{said}."]
     found = Clusters(pipeline_of(steps, model), given, notes, choice)
     return found._explained(X, describe)
+
+
+def some_rows(X: Any) -> Any:
+    """X, or 20,000 of its rows if they are on disk, where the number of clusters is chosen."""
+    if not isinstance(X, Source) or X.shape[0] <= MOST_TO_CHOOSE:
+        return X
+    return X[np.sort(np.random.default_rng(0).permutation(X.shape[0])[:MOST_TO_CHOOSE])]
 
 
 def chosen_steps(given: Given, prepare: Any, loss: Any) -> tuple[list[Any], Any, list[str]]:

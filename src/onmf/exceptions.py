@@ -131,7 +131,7 @@ class UnsavedParameterWarning(UserWarning):
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore", UnsavedParameterWarning)
     ...     model.save(path)
-    >>> onmf.load(path).callback is None
+    >>> onmf.ONMF.load(path).callback is None
     True
     """
 

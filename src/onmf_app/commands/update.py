@@ -72,7 +72,7 @@ def with_new(previous: "Run", folder: Path, path: Path, k: int | str | None) -> 
     options = {n: v for n, v in known.items() if n not in record["beside"]}
     new = new_samples(path, options, found)
     unusual = float((placed(found, new)["unusual"] < UNUSUAL).mean())
-    said = [f"{unusual:.0%} of the new samples are unusual for their clusters."]
+    said = [f"{100 * unusual:.0f} % of the new samples are unusual for their clusters."]
     why = previous.changed(folder)
     old = None if why else previous.read_inputs(folder)
     if old is not None and not (in_memory(old) and in_memory(new)):

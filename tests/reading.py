@@ -31,5 +31,4 @@ def read_documents(path, *, column=None, **options):
 
 def csv_text(names, rows):
     """A table as the command writes it."""
-    columns = pd.Index(names, dtype=object)
-    return tables.csv_text(pd.DataFrame([list(row) for row in rows], columns=columns))
+    return tables.csv_text(pd.DataFrame([*map(list, rows)], columns=pd.Index(names, dtype=object)))

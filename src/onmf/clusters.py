@@ -31,6 +31,7 @@ from onmf.given import Given, stacked
 from onmf.number import KChoice, choose_k
 from onmf.prepare import Log, Words, default_preparation, known_from_words
 from onmf.prepare.batches import CenterBatches, batch_sentence
+from onmf.prepare.cleaning import cleaned
 from onmf.prepare.default import STEPS
 from onmf.prepare.texts import as_texts
 from onmf.result import html_table
@@ -593,18 +594,20 @@ class Clusters:
         from onmf.page import html
         from onmf.times import periods_of
 
-        model, given, texts = self.onmf, self._given, self._given.texts
-        periods: list[Any] = []
-        times = None
-        if time is not None:
-            periods, times = periods_of(time, model, self._X, self.feature_names)
-        if texts is None and self._describe is not None:
-            texts = as_texts(self._describe)
+        model, given, texts = self.onmf, self._given, self.readable(self._given.texts)
+        known = None if time is None else periods_of(time, model, self._X, self.feature_names)
+        periods, times = known or ((), None)
+        texts = as_texts(self._describe) if texts is None else texts
         return html(
             model, self._X, samples=given.names_of_samples(), features=self.feature_names,
             texts=texts, explanation=self.explanation, choice=self.choice, run=run,
             terms=self.terms, truth=classes, images=images, periods=periods, times=times,
         )  # fmt: skip
+
+    def readable(self, texts: Sequence[str] | None) -> Sequence[str] | None:
+        """Texts without what the preparation removes, such as headers of mails."""
+        first = self.steps[0] if self.steps else None
+        return cleaned(texts, first.strip)[0] if texts and isinstance(first, Words) else texts
 
     def save(self, path: str | Path, *, samples: bool = True) -> None:
         """Write the preparation, the model and what was found into one file, without pickle.

@@ -1,7 +1,4 @@
-"""When samples were: the periods of the page, the sizes and words of the clusters in each.
-
-A period has the samples of about one time.
-"""
+"""When samples were: periods of about one time, the sizes and words of the clusters in each."""
 
 import re
 from collections.abc import Sequence

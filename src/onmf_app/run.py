@@ -244,7 +244,7 @@ class Run:
         if found.choice is None and self.record.get("choice"):
             known: Any = SimpleNamespace(**self.record["choice"])
             found.choice = known
-        labels = tables.labels_table(found.samples, found.names, self.texts)
+        labels = tables.labels_table(found.samples, found.names, found.readable(self.texts))
         samples = labels["sample"].tolist()
         text = tables.csv_text(labels)
         if self.earlier is not None:

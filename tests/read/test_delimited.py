@@ -169,7 +169,7 @@ def write(path, text, encoding="utf-8"):
 def test_a_decimal_comma_is_read_when_it_is_said_and_asked_about_when_not(tmp_path):
     path = write(tmp_path / "x.csv", "id;u;v\na;1,5;1.234,5\nb;-2;1.000.000\n")
     assert read_table(path, decimal=",").X.tolist() == [[1.5, 1234.5], [-2, 1e6]]
-    with pytest.raises(ValueError, match="use --decimal ,"):
+    with pytest.raises(ValueError, match=r"use --set read\.decimal=,"):
         read_table(path)
     with pytest.raises(ValueError, match=r"'1\.5' in line 2"):  # a point that groups nothing
         read_table(write(path, "id;u\na;1.5\n"), decimal=",")
@@ -265,7 +265,7 @@ def test_a_few_names_that_repeat_are_refused_with_a_way_out(tmp_path):
 
 def test_features_of_one_name_are_summed_or_the_first_is_taken(tmp_path):
     path = write(tmp_path / "x.csv", "gene,a,b\nv,1,2\nu,3,4\nv,10,20\n")
-    with pytest.raises(ValueError, match=r"same name: 'v'.*--duplicates"):
+    with pytest.raises(ValueError, match=r"same name: 'v'.*--set read.duplicates"):
         read_table(path, transpose=True, duplicates="refuse")
     with pytest.warns(TableWarning, match="several features named 'v', which are numbered"):
         table = read_table(path, transpose=True)

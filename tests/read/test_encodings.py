@@ -39,7 +39,7 @@ def test_a_table_is_read_as_it_looks_or_as_the_user_says(tmp_path, packed):
     with pytest.warns(TableWarning) as caught:
         table = read_table(path)
     said = " ".join(str(warning.message) for warning in caught)
-    assert "is not UTF-8 and is read as cp1252; --encoding names another one." in said
+    assert "is not UTF-8 and is read as cp1252; --set read.encoding=NAME names another." in said
     assert "has decimal commas" in said
     assert table.features == ["größe", "weiß"]
     assert table.X.tolist() == [[1.5, 2], [0.25, 3]]

@@ -127,7 +127,7 @@ def test_a_row_called_total_that_is_no_sum_stays(tmp_path):
 
 def test_thousands_are_not_taken_for_decimals(tmp_path):
     (tmp_path / "x.csv").write_text("name;u;v\na;1,234;2,345\nb;3,456;4,567\n")
-    with pytest.raises(ValueError, match=r"use --decimal , and if it groups digits, use --thou"):
+    with pytest.raises(ValueError, match=r"read.decimal=, and if it groups digits, use --set"):
         read_table(tmp_path / "x.csv")
     assert read_table(tmp_path / "x.csv", thousands=",").X.tolist() == [[1234, 2345], [3456, 4567]]
 

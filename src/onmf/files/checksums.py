@@ -41,6 +41,6 @@ def visible_files(folder: Path, links: bool = False) -> list[Path]:
     if outside and not links:
         raise ValueError(
             f"{one_line(folder.name)} has links to files outside it: {listing(outside)}. Remove "
-            "them, or use --follow-links (follow_links=True)."
+            "them, or use follow_links=True (--set read.follow_links=true)."
         )
     return names

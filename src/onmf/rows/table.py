@@ -181,7 +181,7 @@ def check_unique(names: Sequence[str], what: str, file: str) -> None:
         return
     raise ValueError(
         f"{file} has {what} of the same name: {listing(repeated)}. Rename or drop them; features "
-        "can be numbered, summed or taken once (--duplicates), also if they are rows "
+        "can be numbered, summed or taken once (--set read.duplicates=sum), also if they are rows "
         "(--transpose). If the column holds classes, use --labels or --drop."
     )
 

@@ -69,7 +69,7 @@ def run_predict(
         table.index = [*map(str, data.samples)]
         if not probabilities:
             table = table[["cluster", "probability", "distance", "unusual"]]
-        texts = data.data if isinstance(data.data, list) else None
+        texts = found.readable(data.data) if isinstance(data.data, list) else None
         sheet = tables.labels_table(table, found.names, texts)
         replace_files(out.parent, {out.name: tables.csv_text(sheet)})
     facts, sentence = told(table["cluster"].to_numpy(), found, data.classes)

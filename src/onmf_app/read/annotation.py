@@ -62,7 +62,7 @@ def check_unique(names: Sequence[str], what: str, file: str) -> None:
         repeated = [repr(name) for name, times in Counter(names).items() if times > 1]
         raise ValueError(
             f"{file} has {what} of the same name: {listing(repeated)}. Rename or drop them; "
-            "features can be numbered, summed or taken once (--duplicates), also if they are rows "
+            "features can be summed (--set read.duplicates=sum), also if they are rows "
             "(--transpose). If the column holds classes, use --labels or --drop."
         )
 

@@ -196,11 +196,11 @@ def _from_folder(file: File, links: bool) -> dict[str, str]:
     if unread := encodings.pop("", []):
         raise ValueError(
             f"{file.name} has files that are not text in {encoding or 'UTF-8'}: {listing(unread)}. "
-            "Name their encoding with --encoding, or move them elsewhere."
+            "Name it with --set read.encoding=NAME, or move them elsewhere."
         )
     for used, files in encodings.items():
         file.note(
             f"{len(files)} of the {len(names)} files are not UTF-8 and are read as {used}: "
-            f"{listing(files)}; --encoding names another one."
+            f"{listing(files)}; --set read.encoding=NAME names another."
         )
     return texts

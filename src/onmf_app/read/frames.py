@@ -207,8 +207,8 @@ def merged(X: Any, how: str, file: File) -> Any:
             names.append(new)
         said = listing(map(repr, repeated))
         file.note(
-            f"{file.name} has several features named {said}, which are numbered; --duplicates sum "
-            "adds them up."
+            f"{file.name} has several features named {said}, which are numbered; "
+            "--set read.duplicates=sum adds them up."
         )
         return X.set_axis(names, axis=1)
     again = X.columns.duplicated()

@@ -107,7 +107,7 @@ class File:
                         first = number + odd[0]
                         self.note(
                             f"{self.name}, line {first}, is not UTF-8 and is read as {other}; "
-                            "--encoding names another one."
+                            "--set read.encoding=NAME names another."
                         )
                     for i in odd:
                         lines[i] = lines[i].decode(other, "replace").encode()
@@ -156,7 +156,7 @@ class File:
             line = number + block.count(b"\n", 0, error.start)
             raise ValueError(
                 f"{self.name} is not {encoding} in line {line} (byte 0x{block[error.start]:02x}): "
-                "name its encoding with --encoding, or save it as UTF-8."
+                "name its encoding with --set read.encoding=NAME, or save it as UTF-8."
             ) from error
 
 

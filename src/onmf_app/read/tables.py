@@ -358,7 +358,7 @@ class Body:
     def _refuse(self, line: int, cells: list[str]) -> None:
         raise ValueError(
             f"{self.file.name} has {len(cells)} cells in line {line} but {self.width} above it; "
-            "lines above a table are left out with --skip-rows."
+            "lines above a table are left out with --set read.skip_rows=N."
         )
 
 
@@ -418,8 +418,8 @@ class NotNumbersError(ValueError):
         drop = " ".join(f"--drop {column!r}" for column in bad)
         advice = f"; columns that are no features are left out with {drop}"
         if (commas or groups) and plain:
-            advice = "; if the comma is a decimal sign, use --decimal , and if it groups digits, "
-            advice += "use --thousands ,"
+            advice = "; if the comma is a decimal sign, use --set read.decimal=, and if "
+            advice += "it groups digits, use --set read.thousands=,"
         if texts is not None:
             advice = f"; {remedy(texts)}{advice}"
         super().__init__(f"{name} has cells that are not numbers: {where}{advice}.")

@@ -20,9 +20,9 @@ from sklearn.decomposition import NMF
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from onmf import ONMF, choose_k
-from onmf.datasets import load_tcga_mirna, load_tcga_rnaseq
 from onmf.prepare import Variable, default_preparation
 from onmf_app.read import read_input
+from onmf_paper.loaders import load_tcga_mirna, load_tcga_rnaseq
 from sets import folder
 from tables import table, write_section
 
@@ -160,10 +160,8 @@ def expression_sets() -> Iterator[tuple[str, Expression]]:
     for name, types in MIRNA.items():
         rows = np.flatnonzero(np.isin(tumours.target, types))
         rows = rng.permutation(rows)[:400]
-        yield (
-            name,
-            Expression(tumours.data[rows], list(tumours.feature_names), tumours.target[rows]),
-        )
+        genes = list(tumours.feature_names)
+        yield name, Expression(tumours.data[rows], genes, tumours.target[rows])
     yield from cells(Path(folder() or os.curdir) / "pbmc_facs", rng)
 
 

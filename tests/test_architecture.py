@@ -94,7 +94,7 @@ APP, PAPER = (sorted(ROOT.with_name(name).rglob("*.py")) for name in ("onmf_app"
 ROOMS = ("datasets", "exceptions", "explain", "files", "losses", "metrics", "number",
          "page", "plot", "prepare", "rows")  # fmt: skip
 PUBLIC = ["onmf", *(f"onmf.{room}" for room in ROOMS)]
-MOST_PRIVATE = 48  # names that the command takes from inside the library: to become none
+MOST_PRIVATE = 10  # names that the command takes from inside the library: to become none
 
 
 def private_imports(path):

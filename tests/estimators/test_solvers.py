@@ -12,7 +12,7 @@ from sklearn.preprocessing import Normalizer
 import onmf
 from onmf import ONMF, PALM, Fast
 from onmf.datasets import make_rays
-from onmf.estimators.solvers import SOLVERS, flat_parameters, with_solver
+from onmf.estimators.solvers import SOLVERS
 from onmf.exceptions import UnusedParameterWarning
 
 X, _ = make_rays(200, 20, 4, noise=0.5, random_state=0)
@@ -113,26 +113,6 @@ def test_a_search_sets_the_parameters_of_a_solver():
 def test_a_solver_that_makes_no_sense_is_refused(solver, words):
     with pytest.raises(ValueError, match=words):
         ONMF(4, solver=solver).fit(X)
-
-
-def test_flat_parameters_become_those_of_a_solver_and_zero_is_a_value():
-    """As a command line has them. None and False are not given."""
-    assert with_solver({"n_clusters": 3, "rho": None, "accelerate": False, "solver": None}) == {
-        "n_clusters": 3,
-        "solver": "fast",
-    }
-    made = with_solver({"solver": "palm", "mu_h": 0.0, "growth": 2.0, "passes": None})
-    assert repr(made["solver"]) == "PALM(growth=2.0, mu_h=0.0)"
-    with pytest.raises(ValueError, match="passes must be"):
-        ONMF(**with_solver({"passes": 0})).fit(X)
-    with pytest.raises(ValueError, match="mu_h needs solver='palm'"):
-        with_solver({"mu_h": 0.0})
-    with pytest.raises(ValueError, match="passes needs solver='fast'"):
-        with_solver({"solver": "palm", "passes": 2})
-    for solver in ("fast", Fast(passes=3), PALM(mu_w=0.0, accelerate=True)):
-        flat = flat_parameters(ONMF(4, solver=solver))
-        again = ONMF(**with_solver(flat))
-        assert flat_parameters(again) == flat
 
 
 # Starts

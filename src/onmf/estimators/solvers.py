@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, TypedDict
 
-from onmf.estimators.bases import BaseEstimator, DocumentedEstimator
+from onmf.estimators.bases import DocumentedEstimator
 from onmf.estimators.fitting import FastSolver, FitRequest, Solver
 from onmf.estimators.paper_solver import PaperSolver
 from onmf.estimators.parameters import (
@@ -188,39 +188,6 @@ def check_solver_parameters(solver: Fast | PALM) -> None:
     if isinstance(solver.penalty, str) or not hasattr(solver.penalty, "step"):
         check_choice(solver.penalty, "penalty", list(PENALTIES), " or a penalty object")
     as_bounds(solver.center_bounds)
-
-
-SOLVER_PARAMETERS = {  # name -> the solvers that have it
-    name: [solver for solver, kind in SOLVERS.items() if name in kind().get_params(deep=False)]
-    for kind in SOLVERS.values()
-    for name in kind().get_params(deep=False)
-}
-
-
-def with_solver(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of `ONMF` from flat ones, as a command line has them: ``passes``, ``rho``, ..."""
-    own = {name: value for name, value in parameters.items() if name in SOLVER_PARAMETERS}
-    rest = {name: value for name, value in parameters.items() if name not in own}
-    given = {name: value for name, value in own.items() if is_given(value)}
-    solver = rest.get("solver") or "fast"
-    for name in given:
-        if solver not in SOLVER_PARAMETERS[name]:
-            raise ValueError(f"{name} needs solver={SOLVER_PARAMETERS[name][0]!r}.")
-    return rest | {"solver": SOLVERS[solver](**given) if given else solver}
-
-
-def is_given(value: Any) -> bool:
-    """Whether a flat parameter was given; 0 was, unlike None and False, the defaults."""
-    return value is not None and value is not False
-
-
-def flat_parameters(model: BaseEstimator) -> dict[str, Any]:
-    """The parameters of an estimator with those of its solver beside them; see `with_solver`."""
-    values = model.get_params(deep=False)
-    if "solver" not in values:
-        return values
-    solver = solver_of(values["solver"])
-    return values | {"solver": solver.name} | solver.get_params(deep=False)
 
 
 def solver_of(solver: Any) -> Fast | PALM:

@@ -40,10 +40,6 @@ class Loss(Protocol):
         """The loss of cX is c^degree times that of X."""
 
     @property
-    def takes_counts(self) -> bool:
-        """Whether raw counts (words, reads) need no preparation."""
-
-    @property
     def min_sweeps(self) -> int:
         """The lowest `max_iter`: reads of X before the alternation, and one for it."""
 

@@ -46,7 +46,6 @@ class KullbackLeibler:
     words = Words("relative divergence", "Kullback-Leibler divergence")
     supports = EVERY_FEATURE - {"missing", "signed"}
     degree = 1
-    takes_counts = True
     min_sweeps = 3
 
     def assignment(self, W: Array, n_missing: int = 0) -> CountProfiles:

@@ -31,7 +31,6 @@ class Squares:
     words = Words("relative error", "squared error")
     supports = EVERY_FEATURE
     degree = 2
-    takes_counts = False
     min_sweeps = 2
 
     def assignment(self, W: Array, n_missing: int = 0) -> Rays:

@@ -9,10 +9,3 @@ def to_number(cell: str) -> float:
     if "_" in plain or not plain.isascii():
         raise ValueError(f"{cell!r} is not a number.")
     return float(plain)
-
-
-def to_count(word: str) -> int:
-    """The whole number in a cell."""
-    if "_" in word or not word.strip().isascii():
-        raise ValueError(f"{word!r} is not a whole number.")
-    return int(word)

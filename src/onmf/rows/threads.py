@@ -82,11 +82,6 @@ def single_threaded_blas() -> Iterator[None]:
                 release(force=False)
 
 
-def openmp_threads(n_threads: int) -> Any:
-    """A context in which scikit-learn's own loops run in so many threads."""
-    return _libraries().limit(limits=n_threads, user_api="openmp")
-
-
 def blas_threads() -> int:
     """How many threads a product may use here and now: what the caller's limits leave.
 

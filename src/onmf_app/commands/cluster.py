@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 SECTIONS = {"text": "Input", "k": "Clusters", "out": "Output"}
 READING = ("text", "text_column", "id_column", "labels", "time", "batch", "drop", "transpose",
            "layer", "sheet", "raw")  # fmt: skip
-OF_TEXTS = ("text", "text_column")
 
 
 def cluster_count(word: str) -> int | range | str:
